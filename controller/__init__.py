@@ -1,0 +1,1 @@
+"""The operator. Read ARCHITECTURE.md for the map."""

@@ -1,0 +1,1 @@
+"""One outside system per module; each maps its SDK's errors to our failure classes."""

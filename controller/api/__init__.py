@@ -1,0 +1,1 @@
+"""The contract with users: custom resources, conditions, topology tables, CRDs."""

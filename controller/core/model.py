@@ -1,0 +1,84 @@
+"""Keys, scopes and wakes: what may be said to a mailbox.
+
+An event never carries state into a decision. It says "look at this key again, in this scope, at these instances".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Flag, StrEnum, auto
+from types import MappingProxyType
+
+
+class Kind(StrEnum):
+    """The four kinds of custom resource; the value is the Kubernetes kind."""
+
+    GROUP = "TPUNodeGroup"
+    POLICY = "WorkloadPolicy"
+    TEMPLATE = "InstanceTemplate"
+    MIG = "ManagedInstanceGroup"
+
+    @property
+    def plural(self) -> str:
+        """The resource name in URLs, as in `/apis/tpu.google.com/v1alpha1/namespaces/x/<plural>`."""
+        return "workloadpolicies" if self is Kind.POLICY else self.value.lower() + "s"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """One custom resource: the unit of work, of ordering and of back-off."""
+
+    kind: Kind
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name}"
+
+
+class Scope(Flag):
+    """What a look must read again from outside. The custom resource itself is always at hand."""
+
+    NONE = 0
+    #: The custom resource or a child of it changed.
+    SPEC = auto()
+    #: A Node of the group changed.
+    NODES = auto()
+    #: The instances named in the wake (or all, if none is named) must be read.
+    INSTANCES = auto()
+    #: The managed instance group (or the child's own GCE resource) must be read.
+    MIG = auto()
+    ALL = SPEC | NODES | INSTANCES | MIG
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a look happens: for audit, metrics and the reason of a loss; never for a decision on state.
+
+    `kind` is `<resource>.<kind>` of an event (`instance.inserted`, `instance.bootstrap.booted`), or one of
+    `follow_up`, `resync`, `spec`, `node`, `retry`, `start`. `at` is when the entry was published to Pub/Sub, or
+    when a timer was due.
+    """
+
+    kind: str
+    at: datetime
+    event: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Look again: in this scope, at these instances (name -> first cause that named it)."""
+
+    scope: Scope
+    cause: Cause
+    instances: Mapping[str, Cause] = field(default_factory=lambda: MappingProxyType({}))
+
+    def merge(self, later: "Wake") -> "Wake":
+        """Both wakes in one. The first cause wins, also for each instance; an event's cause beats a timer's."""
+        instances = dict(self.instances)
+        for name, cause in later.instances.items():
+            if name not in instances or (instances[name].event == "" and cause.event != ""):
+                instances[name] = cause
+        cause = later.cause if self.cause.event == "" and later.cause.event != "" else self.cause
+        return Wake(self.scope | later.scope, cause, MappingProxyType(instances))

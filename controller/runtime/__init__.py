@@ -1,0 +1,1 @@
+"""Choreography: mailboxes, looks, stores, pacing."""

@@ -1,0 +1,1 @@
+"""The Cloud Logging boundary, both ways: entries in, audit records out."""

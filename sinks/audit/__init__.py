@@ -1,0 +1,1 @@
+"""Audit records out: the record (pure) and its writers (I/O)."""

@@ -1,0 +1,1 @@
+"""Log entries in: decoding (pure) and the Pub/Sub subscription (I/O)."""
