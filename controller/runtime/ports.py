@@ -93,7 +93,10 @@ class Cluster(Protocol):
         ...
 
     async def patch_status(self, key: Key, uid: str, patch: Json) -> Json:
-        """Merge patch on the status subresource (`patch` is the content of `status`); raises Conflict on another UID."""
+        """Merge patch on the status subresource; `patch` is the content of `status`.
+
+        Raises Conflict on another UID, Gone when it is not there.
+        """
         ...
 
     async def set_finalizers(self, key: Key, resource_version: str, finalizers: Sequence[str]) -> Json | None:
