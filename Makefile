@@ -1,0 +1,64 @@
+# Everything that is done to this repository, by name. `make help` lists it.
+# Needs only Python (3.11 or newer), make and a shell: the rest is installed into .venv from requirements.lock.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+#: Passed to pytest, as in `make test ARGS="-k tokens -x"`.
+ARGS ?=
+SCRIPTS = .ci/run $(shell find controller simulator deploy terraform tests -name '*.sh' -not -path '*/.terraform/*')
+SLOW := slow or emulator or kubectl
+
+.PHONY: help env demo test test-slow check docs docs-check crds lock clean
+.DEFAULT_GOAL := help
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+
+env: $(READY) ## Make the environment in .venv (the others do it by themselves)
+
+# Made once, and again when the lock or the project file changes. Hashes are checked; nothing else is resolved.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "make: Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+		|| { echo "make: this Python cannot make environments (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@echo "Installing the locked dependencies into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY) ## Show a TPU slice from apply to deleted, on this machine alone
+	@$(BIN)/tpu-node-group demo $(ARGS)
+
+test: $(READY) ## Run the tests (those that need nothing but Python)
+	@$(BIN)/python -m pytest -q -m "not ($(SLOW))" $(ARGS)
+
+test-slow: $(READY) ## Run the others: long ones, and those that need kubectl, Java or the Pub/Sub emulator
+	@$(BIN)/python -m pytest -q -m "$(SLOW)" $(ARGS)
+
+check: $(READY) ## Lint, types, layers, shell scripts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/shellcheck $(SCRIPTS)
+
+docs: $(READY) ## Write the pages that are made from code
+	@$(BIN)/python -c 'from controller.settings.reference import page; print(page(), end="")' > docs/settings.md
+
+docs-check: $(READY) ## Run the README's transcript again and compare (times masked)
+	@$(BIN)/python -m pytest -q tests/docs $(ARGS)
+
+crds: $(READY) ## Write deploy/crds from the models
+	@mkdir -p deploy/crds
+	@$(BIN)/tpu-node-group crds --output-dir deploy/crds
+
+lock: ## Resolve the dependencies anew into requirements.lock (needs uv)
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		--python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+
+clean: ## Remove the environment and everything made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,32 @@
+"""What a test needs of the machine: absent, the test is skipped here and fails in CI, which installs everything."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+#: Commands that packages put where PATH does not look.
+_ELSEWHERE: Final = {
+    "cloud-pubsub-emulator": (
+        "/usr/lib/google-cloud-sdk/platform/pubsub-emulator/bin/cloud-pubsub-emulator",
+        "/usr/share/google-cloud-sdk/platform/pubsub-emulator/bin/cloud-pubsub-emulator",
+    )
+}
+
+
+def find(command: str) -> str | None:
+    """Where a command is, on PATH or where its package keeps it; None when it is not installed."""
+    return shutil.which(command) or next((path for path in _ELSEWHERE.get(command, ()) if Path(path).exists()), None)
+
+
+def need(command: str) -> str:
+    """The path of a command. Skips the calling test where it is missing; in CI (CI=true) the test fails instead."""
+    path = find(command)
+    if path is None:
+        message = f"this test needs the command {command}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{message}: .ci/run must install it")
+        pytest.skip(message)
+    return path
