@@ -1,0 +1,262 @@
+"""One LogEntry, as Pub/Sub delivers it, into a typed event. Pure and total: no input makes it raise.
+
+Whoever can publish to the topic can write what is read here. So every field is checked for its type before use, text
+of the entry is bounded, and nothing is believed further than "look at this again".
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sinks.intake.events import Decoded, Event, EventKind, Failure, Ignored, Phase, Resource, Unreadable, moment
+from sinks.intake.methods import COLLECTIONS, KINDS, METHOD
+
+#: Logs that hold the operator's own and its VMs' entries (the part after `projects/<project>/logs/`).
+BOOTSTRAP_LOG: Final = "tpu-node-bootstrap"
+CANARY_LOG: Final = "tpu-node-group-canary"
+#: What a VM may say of its way into the cluster.
+STEPS: Final = frozenset({"booted", "waiting", "joining", "joined", "failed"})
+
+_COMPUTE: Final = "compute.googleapis.com"
+_AUDIT_LOG: Final = "type.googleapis.com/google.cloud.audit.AuditLog"
+_LOG_NAME: Final = re.compile(
+    r"(?:projects|folders|organizations|billingAccounts)/[^/|]{1,255}/logs/(?P<log>[^/|]{1,511})"
+)
+_PROJECT: Final = re.compile(r"(?:[a-z0-9.-]{1,100}:)?[a-z0-9-]{1,63}")
+_NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_ZONE: Final = re.compile(r"[a-z0-9-]{1,63}")
+#: What may serve as a reason without quoting: no blanks, no control characters, bounded.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.%-]{1,120}")
+_MAX_MESSAGE: Final = 2048
+_MAX_REASON: Final = 256
+
+_Fields = Mapping[str, Any]
+
+
+class _NoEventError(Exception):
+    """Ends a decoding early with its outcome."""
+
+    def __init__(self, outcome: Ignored | Unreadable) -> None:
+        super().__init__(outcome.reason)
+        self.outcome = outcome
+
+
+def decode(data: bytes) -> Decoded:
+    """The event that a LogEntry (JSON) stands for, or why there is none. Never raises."""
+    try:
+        entry = _parse(data)
+        if not isinstance(entry, dict):
+            return Unreadable("not a JSON object")
+        return _read(entry)
+    except _NoEventError as early:
+        return early.outcome
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        text = data.decode("utf-8")
+        value = json.loads(text, parse_constant=_no_constant)
+        if "\\u" in text:
+            # A lone surrogate is legal JSON, but no text: it could not be sent or printed later.
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeError as error:
+        raise _NoEventError(Unreadable("not UTF-8")) from error
+    except ValueError as error:
+        raise _NoEventError(Unreadable("not JSON")) from error
+    except RecursionError as error:
+        raise _NoEventError(Unreadable("nested too deeply")) from error
+    return value
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _read(entry: _Fields) -> Event:
+    log_name = _text(entry, "logName")
+    log = _LOG_NAME.fullmatch(log_name)
+    if log is None:
+        raise _NoEventError(Unreadable("no logName"))
+    at = _timestamp(entry)
+    if isinstance(entry.get("protoPayload"), dict):
+        return _audit(entry, log_name, at)
+    if isinstance(entry.get("jsonPayload"), dict):
+        if log["log"] == BOOTSTRAP_LOG:
+            return _bootstrap(entry, log_name, at)
+        if log["log"] == CANARY_LOG:
+            return _canary(entry, log_name, at)
+        raise _NoEventError(Ignored(_plain("log", log["log"])))
+    if not entry.keys() & {"protoPayload", "jsonPayload", "textPayload"}:
+        raise _NoEventError(Ignored("no payload"))
+    if isinstance(entry.get("textPayload"), str):
+        raise _NoEventError(Ignored("text payload"))
+    raise _NoEventError(Unreadable("the payload is not an object"))
+
+
+def _audit(entry: _Fields, log_name: str, at: str) -> Event:
+    payload = entry["protoPayload"]
+    method_name = _text(payload, "methodName")
+    if not method_name:
+        foreign = _text(payload, "@type") not in {"", _AUDIT_LOG}
+        raise _NoEventError(Ignored("not an audit entry") if foreign else Unreadable("no methodName"))
+    method = METHOD.fullmatch(method_name)
+    if method is None or payload.get("serviceName") != _COMPUTE:
+        raise _NoEventError(Ignored(_plain("", method_name)))
+    kind = KINDS.get((method["collection"], method["method"]))
+    if kind is None:
+        raise _NoEventError(Ignored(_plain("", method["bare"])))
+    resource, collection = COLLECTIONS[method["collection"]]
+    labels = _labels(entry)
+    path = _text(payload, "resourceName").split("/")
+    name = _name(path, collection, method["method"])
+    failure = _failure(payload)
+    operation = _object(entry, "operation")
+    status = _object(payload, "status")
+    return Event(
+        resource=resource,
+        kind=kind,
+        project=_project(labels, log_name),
+        zone=_zone(path, labels),
+        name=name,
+        instance_id=_instance_id(labels) if resource is Resource.INSTANCE else None,
+        phase=_phase(operation),
+        failure=failure,
+        at=at,
+        key=_key(entry, log_name, at),
+        operation_id=_text(operation, "id")[:_MAX_REASON],
+        reason=_text(status, "message")[:_MAX_REASON] if failure is None else "",
+        principal=_text(_object(payload, "authenticationInfo"), "principalEmail")[:_MAX_REASON],
+        caller=_text(_object(payload, "requestMetadata"), "callerSuppliedUserAgent")[:_MAX_REASON],
+    )
+
+
+def _bootstrap(entry: _Fields, log_name: str, at: str) -> Event:
+    """A VM's own word (resource gce_instance; facts: it can give a reason, never a state)."""
+    payload, labels = entry["jsonPayload"], _labels(entry)
+    step, name, zone = _text(payload, "step"), _text(payload, "instance"), _text(labels, "zone")
+    if step not in STEPS:
+        raise _NoEventError(Unreadable("bootstrap entry without a known step"))
+    if _NAME.fullmatch(name) is None:
+        raise _NoEventError(Unreadable("bootstrap entry without an instance"))
+    return Event(
+        resource=Resource.INSTANCE,
+        kind=EventKind.BOOTSTRAP,
+        project=_project(labels, log_name),
+        zone=zone if _ZONE.fullmatch(zone) else None,
+        name=name,
+        instance_id=_instance_id(labels),
+        phase=Phase.ONLY,
+        failure=None,
+        at=at,
+        key=_key(entry, log_name, at),
+        step=step,
+        reason=_text(payload, "reason")[:_MAX_REASON],
+    )
+
+
+def _canary(entry: _Fields, log_name: str, at: str) -> Event:
+    payload = entry["jsonPayload"]
+    cluster, writer = _text(payload, "cluster"), _text(payload, "instance")
+    if not cluster or not writer:
+        raise _NoEventError(Unreadable("canary without cluster and instance"))
+    return Event(
+        resource=Resource.CANARY,
+        kind=EventKind.CANARY,
+        project=_project(_labels(entry), log_name),
+        zone=None,
+        name=cluster[:_MAX_REASON],
+        instance_id=None,
+        phase=Phase.ONLY,
+        failure=None,
+        at=at,
+        key=_key(entry, log_name, at),
+        writer=writer[:_MAX_REASON],
+    )
+
+
+def _text(fields: _Fields, key: str) -> str:
+    value = fields.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _object(fields: _Fields, key: str) -> _Fields:
+    value = fields.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _labels(entry: _Fields) -> _Fields:
+    return _object(_object(entry, "resource"), "labels")
+
+
+def _timestamp(entry: _Fields) -> str:
+    at = _text(entry, "timestamp")
+    try:
+        moment(at)
+    except ValueError as error:
+        raise _NoEventError(Unreadable("no timestamp")) from error
+    return at
+
+
+def _key(entry: _Fields, log_name: str, at: str) -> str:
+    # Parts of a split entry have the part's index appended to insertId; what they share is the uid.
+    own = _text(_object(entry, "split"), "uid") or _text(entry, "insertId")
+    return f"{log_name}|{at}|{own[:_MAX_REASON]}"
+
+
+def _plain(prefix: str, name: str) -> str:
+    """A reason that is a name of the entry's, if it is fit to be one."""
+    shown = name if _PLAIN.fullmatch(name) else "unprintable"
+    return f"{prefix} {shown}" if prefix else shown
+
+
+def _project(labels: _Fields, log_name: str) -> str:
+    """The project's id. The one in resourceName may be the number (facts: audit logs, 0.4)."""
+    for candidate in (_text(labels, "project_id"), log_name.split("/")[1] if log_name.startswith("projects/") else ""):
+        if _PROJECT.fullmatch(candidate):
+            return candidate
+    raise _NoEventError(Unreadable("no project"))
+
+
+def _zone(path: list[str], labels: _Fields) -> str | None:
+    for before, segment in itertools.pairwise(path):
+        if before == "zones":
+            return segment if _ZONE.fullmatch(segment) else None
+        if before in {"regions", "global"}:
+            return None
+    zone = _text(labels, "zone")
+    return zone if _ZONE.fullmatch(zone) else None
+
+
+def _name(path: list[str], collection: str, method: str) -> str:
+    """The resource's name: what follows its collection (the last segment, save for what lies below a resource)."""
+    if collection in path[:-1]:
+        name = path[path.index(collection) + 1]
+        if _NAME.fullmatch(name):
+            return name
+    if method == "bulkInsert":
+        # The parent of a bulk request names no VM; each VM has an entry of its own.
+        raise _NoEventError(Ignored("bulkInsert parent"))
+    # A refused call may bear any name; only its absence is a fault of the entry.
+    raise _NoEventError(Ignored("unusual resource name") if any(path) else Unreadable("no resourceName"))
+
+
+def _instance_id(labels: _Fields) -> str | None:
+    value = _text(labels, "instance_id")
+    return value if value.isascii() and value.isdigit() and len(value) <= 20 and value.strip("0") else None
+
+
+def _phase(operation: _Fields) -> Phase:
+    first, last = operation.get("first") is True, operation.get("last") is True
+    if first is last:
+        return Phase.ONLY
+    return Phase.FIRST if first else Phase.LAST
+
+
+def _failure(payload: _Fields) -> Failure | None:
+    status = _object(payload, "status")
+    code = status.get("code")
+    if not isinstance(code, int) or isinstance(code, bool) or code == 0:
+        return None
+    return Failure(code, _text(status, "message")[:_MAX_MESSAGE])
