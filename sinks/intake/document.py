@@ -14,7 +14,8 @@ from sinks.intake.entry import decode
 from sinks.intake.events import Decoded, Event, Ignored, Unreadable
 
 _BLANK: Final = re.compile(r"[ \t\r\n\ufeff]*")
-_NEXT_VALUE: Final = re.compile(r"\n(?=[{\[])")
+#: The start of a line that does not go on with the value before it (which is indented, or a member, or an end).
+_NEXT_VALUE: Final = re.compile(r"\n(?=[^\s\]},\"])")
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -78,7 +79,7 @@ def _skip_blanks(text: str, position: int) -> int:
 
 
 def _resume(text: str, position: int) -> int:
-    """Where to go on after a broken value: at the next entry if one was begun here, else at the next line."""
+    """Where to go on after a broken value: behind what belongs to it if an entry was begun, else at the next line."""
     if text[position] in "{[":
         following = _NEXT_VALUE.search(text, position)
         return following.end() if following else len(text)
