@@ -6,6 +6,7 @@ may serve one id; they share its objects.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from simulator.kube import errors
@@ -16,11 +17,11 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A printer column: `path` is a JSONPath of kubectl's small dialect, or a function of the object."""
+    """A printer column: `source` is a JSONPath of kubectl's small dialect, or a function of the object and the time."""
 
     name: str
     type: str
-    source: str | Callable[[Json], Any]
+    source: str | Callable[[Json, datetime], Any]
     format: str = ""
     description: str = ""
     #: 0 is always shown, 1 with `-o wide`.
