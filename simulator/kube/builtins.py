@@ -7,7 +7,7 @@ k8s.io/api.
 import base64
 from typing import Any
 
-from simulator.kube import columns
+from simulator.kube import columns, events
 from simulator.kube.edit import dig, drop, put
 from simulator.kube.resources import Registry, Resource
 from simulator.kube.store import Store
@@ -81,6 +81,16 @@ BUILTINS = (
     _core("secrets", "Secret", on_create=_secret, columns=columns.SECRETS),
     _core("configmaps", "ConfigMap", short_names=("cm",), columns=columns.CONFIG_MAPS),
     _core("events", "Event", short_names=("ev",), columns=columns.EVENTS),
+    _in(
+        "events.k8s.io",
+        "events",
+        "Event",
+        short_names=("ev",),
+        stored_as="events",
+        to_wire=events.to_new,
+        from_wire=events.to_core,
+        columns=columns.EVENTS,
+    ),
     _core("serviceaccounts", "ServiceAccount", short_names=("sa",), columns=columns.SERVICE_ACCOUNTS),
     _core(
         "pods",
@@ -149,7 +159,7 @@ def builtin_registry() -> Registry:
     """A registry that serves the built-in types."""
     registry = Registry()
     for resource in BUILTINS:
-        registry.add(resource)
+        registry.add(resource, storage=not resource.stored_as)
     return registry
 
 

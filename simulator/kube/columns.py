@@ -60,7 +60,7 @@ def _size(key: str) -> Any:
 
 NAME = Column("Name", "string", ".metadata.name", format="name", description=NAME_HELP)
 AGE = Column("Age", "string", _created_age, description="Time since the object was created.")
-CREATED_AT = Column("Created At", "date", ".metadata.creationTimestamp", description="When the object was created.")
+CREATED_AT = Column("Created At", "date", lambda body, _now: body["metadata"].get("creationTimestamp"))
 DATA = Column("Data", "string", lambda body, _now: len({**(body.get("data") or {}), **(body.get("binaryData") or {})}))
 
 NAMESPACES = (NAME, Column("Status", "string", ".status.phase"), AGE)

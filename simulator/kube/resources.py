@@ -53,6 +53,11 @@ class Resource:
     columns: tuple[Column, ...] = ()
     #: Fills what the server itself fills at creation; never mutates its argument.
     on_create: Callable[[Json], Json] | None = None
+    #: The id of the resource whose objects this one shows in another form (events.k8s.io shows core Events).
+    stored_as: str = ""
+    #: From the stored form to the served one, and back; None where they are the same but for the apiVersion.
+    to_wire: Callable[[Json], Json] | None = None
+    from_wire: Callable[[Json], Json] | None = None
     #: Pruning, defaulting and validation; None where anything goes.
     schema: Any = None
     #: The OpenAPI v3 schema, as the CRD has it.
@@ -61,7 +66,7 @@ class Resource:
     @property
     def id(self) -> str:
         """The name that the store knows it by."""
-        return errors.qualified(self.group, self.plural)
+        return self.stored_as or errors.qualified(self.group, self.plural)
 
     @property
     def api_version(self) -> str:
