@@ -1,0 +1,1 @@
+"""The Compute Engine REST face of the world."""
