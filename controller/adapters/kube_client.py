@@ -164,13 +164,14 @@ class KubeClient:
             if not token:
                 return
 
-    async def stream(self, call: Call, inactivity: float) -> AsyncGenerator[Json, None]:
+    async def stream(self, call: Call, inactivity: float, on_open: Callable[[], None]) -> AsyncGenerator[Json, None]:
         """The events of a watch, until the server ends it. Raises a Failure; silence of `inactivity` seconds is one."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=inactivity)
         with mapped(str(call)):
             response = await self._send(call, timeout)
             try:
                 await self._refuse(response, call)
+                on_open()
                 rest = b""
                 async for chunk in response.content.iter_any():
                     *lines, rest = (rest + chunk).split(b"\n")

@@ -107,7 +107,6 @@ class ListWatch:
                 version = page["metadata"]["resourceVersion"]
         self._sink.list_ends()
         self._version = version
-        self.problem = ""
 
     async def _watch(self) -> bool:
         """Until the server ends the watch. True if it lived long enough to be a healthy one."""
@@ -121,11 +120,13 @@ class ListWatch:
             ("resourceVersion", self._version),
         )
         watch = replace(self._listing, verb="watch", query=query)
-        async with aclosing(self._client.stream(watch, self._inactivity)) as events:
+        async with aclosing(self._client.stream(watch, self._inactivity, self._follows)) as events:
             async for event in events:
                 self._take(event)
-                self.problem = ""
         return loop.time() - begun >= _SHORT
+
+    def _follows(self) -> None:
+        self.problem = ""
 
     def _take(self, event: Json) -> None:
         kind, obj = event["type"], event["object"]

@@ -1,0 +1,189 @@
+"""kopf: the watch of our four kinds, in a thread and a loop of its own. The only file that imports kopf.
+
+kopf takes every task that is made after its start for its own and cancels it when it stops, and it takes over signals
+in the main thread: hence the thread. It only observes (`on.event`): no finalizer, no annotation, no Event, no scan of
+namespaces or CRDs, and its handlers return None, since anything else would be written into a status. `kopf.operator()`
+can end by itself (5xx or 403 for about a minute): it is started again with a back-off, and whoever keeps an index is
+told to list again, since kopf reports no deletion that it slept through (facts: clients and kopf, D).
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import kopf
+
+from controller.adapters.kube_client import load_configuration
+from controller.adapters.kube_errors import failure_of
+from controller.api.constants import GROUP, VERSION
+from controller.core.model import Kind
+from controller.runtime.ports import Json
+
+logger: Final = logging.getLogger(__name__)
+
+#: (kind, type, object): type is None for an object of the first list, else ADDED, MODIFIED or DELETED.
+OnEvent = Callable[[Kind, str | None, Json], None]
+#: (watching, what is wrong): for readiness.
+OnState = Callable[[bool, str], None]
+
+#: Seconds before the first, second, ... restart; the last is kept.
+_BACKOFF: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+#: A run that lasted longer than this (seconds) was healthy: its end counts as the first failure.
+_HEALTHY: Final = 120.0
+
+
+class CustomResourceWatch:
+    """Hands each event of the four kinds to the loop that called `start()`.
+
+    All three callbacks run in that loop. `on_restart()` follows each start but the first: list again, with replace
+    semantics. The CRDs must be there at the start: kopf without scanning does not see them come.
+    """
+
+    def __init__(
+        self,
+        on_event: OnEvent,
+        on_state: OnState,
+        on_restart: Callable[[], None],
+        *,
+        kubeconfig: str = "",
+        context: str = "",
+        backoff: tuple[float, ...] = _BACKOFF,
+    ) -> None:
+        self._on_event = on_event
+        self._on_state = on_state
+        self._on_restart = on_restart
+        self._kubeconfig = kubeconfig
+        self._context = context
+        self._backoff = backoff
+        self._stopping = asyncio.Event()
+        self._starts = 0
+        self._owner: asyncio.AbstractEventLoop | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread. Call it in the loop that the callbacks shall run in."""
+        _quieten()
+        self._owner = asyncio.get_running_loop()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._main, name="kopf", daemon=True)
+        self._thread.start()
+
+    async def stop(self, timeout: float = 8.0) -> None:
+        """Stop kopf and its thread; after `timeout` seconds the thread (a daemon) is left behind with a warning."""
+        if self._thread is None or self._loop is None:
+            return
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._stopping.set)
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join, timeout)
+        if self._thread.is_alive():
+            logger.warning("kopf did not stop within %g s; its thread ends with the process.", timeout)
+        self._thread = None
+
+    def _main(self) -> None:
+        loop = self._loop
+        assert loop is not None
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(self._supervise())
+
+    async def _supervise(self) -> None:
+        loop = asyncio.get_running_loop()
+        failures = 0
+        while not self._stopping.is_set():
+            begun = loop.time()
+            problem = await self._once()
+            if self._stopping.is_set():
+                return
+            failures = 1 if loop.time() - begun > _HEALTHY else failures + 1
+            delay = self._backoff[min(failures, len(self._backoff)) - 1]
+            logger.warning("The watch of custom resources ended: %s. It is started again in %g s.", problem, delay)
+            self._post(self._on_state, False, problem)  # noqa: FBT003 - the state is the value
+            try:
+                async with asyncio.timeout(delay):
+                    await self._stopping.wait()
+            except TimeoutError:
+                continue
+
+    async def _once(self) -> str:
+        """Run kopf until it ends; why it did, for people."""
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        ready.add_done_callback(self._started)
+        try:
+            await kopf.operator(
+                registry=self._registry(),
+                settings=_settings(),
+                standalone=True,
+                clusterwide=True,
+                stop_flag=self._stopping,
+                ready_flag=ready,
+            )
+        except Exception as error:  # noqa: BLE001 - whatever ends kopf, the watch is started again
+            return str(failure_of(error, "Watching custom resources"))
+        finally:
+            ready.cancel()
+        return "kopf gave no reason"
+
+    def _started(self, ready: "asyncio.Future[None]") -> None:
+        if ready.cancelled():
+            return
+        self._starts += 1
+        self._post(self._on_state, True, "")  # noqa: FBT003 - the state is the value
+        if self._starts > 1:
+            self._post(self._on_restart)
+
+    def _registry(self) -> kopf.OperatorRegistry:
+        registry = kopf.OperatorRegistry()
+        kopf.on.login(registry=registry, id="login")(self._login)
+        for kind in Kind:
+            kopf.on.event(GROUP, VERSION, kind.plural, registry=registry, id=kind.plural)(self._forwarder(kind))
+        return registry
+
+    def _forwarder(self, kind: Kind) -> Callable[..., Any]:
+        async def forward(*, event: Any, **_: Any) -> None:
+            self._post(self._on_event, kind, event["type"], event["object"])
+
+        return forward
+
+    async def _login(self, **_kwargs: Any) -> kopf.ConnectionInfo:
+        """The same credentials as `KubeClient`'s; asked again by kopf after a 401."""
+        configuration: Any = await load_configuration(self._kubeconfig, self._context)
+        header = await configuration.get_api_key_with_prefix("BearerToken") or ""
+        scheme, _, token = header.partition(" ")
+        return kopf.ConnectionInfo(
+            server=configuration.host,
+            ca_path=configuration.ssl_ca_cert,
+            insecure=not configuration.verify_ssl,
+            scheme=scheme or None,
+            token=token or None,
+            certificate_path=configuration.cert_file,
+            private_key_path=configuration.key_file,
+            proxy_url=configuration.proxy,
+        )
+
+    def _post(self, callback: Callable[..., None], *arguments: Any) -> None:
+        owner = self._owner
+        if owner is not None and not owner.is_closed():
+            owner.call_soon_threadsafe(callback, *arguments)
+
+
+def _settings() -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    # Else kopf kills its thread, and so the process, ten minutes after it ended by itself.
+    settings.process.ultimate_exiting_timeout = None
+    return settings
+
+
+def _expected(record: logging.LogRecord) -> bool:
+    return "OS signals are ignored" not in record.getMessage()
+
+
+def _quieten() -> None:
+    """Warnings of kopf go to the root logger's handlers; its account of each step does not."""
+    logging.getLogger("kopf").setLevel(logging.WARNING)
+    running = logging.getLogger("kopf._core.reactor.running")
+    if _expected not in running.filters:
+        running.addFilter(_expected)
