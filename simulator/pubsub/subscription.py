@@ -218,11 +218,10 @@ class Subscription:
     def _again(self, pending: _Pending) -> None:
         """Nacked or expired: to the dead-letter topic, or back into the backlog after the back-off."""
         config = self.config
-        policy = config.dead_letter
-        if policy and pending.attempts >= policy.attempts:
-            if self._dead_letter(config, pending.message, pending.attempts):
-                return
-            # The topic is not there: real Pub/Sub keeps delivering.
+        spent = config.dead_letter is not None and pending.attempts >= config.dead_letter.attempts
+        # Where the dead-letter topic is not there, real Pub/Sub keeps delivering.
+        if spent and self._dead_letter(config, pending.message, pending.attempts):
+            return
         if config.retry is None:
             self._backlog.append(pending)
             return

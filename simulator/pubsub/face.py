@@ -1,0 +1,300 @@
+"""The gRPC services google.pubsub.v1.Publisher and Subscriber, as far as the real clients need them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from google.protobuf.empty_pb2 import Empty
+from google.pubsub_v1 import types
+
+from simulator.pubsub.broker import Broker, PubSubError
+from simulator.pubsub.subscription import (
+    Consumer,
+    DeadLetterPolicy,
+    Delivery,
+    RetryPolicy,
+    Subscription,
+    SubscriptionConfig,
+)
+from simulator.rpc import RpcError, RpcFace, Stream, Unary, after
+from simulator.seams import CallFaults, CallLog, PlannedFault
+
+#: Messages of one response: keeps it far below gRPC's default limit of 4 MB for ordinary entries.
+_BATCH = 500
+#: A pull without messages is answered after this long, or shortly before its own deadline.
+_PULL_SECONDS = 90.0
+
+_pb = {
+    name: getattr(types, name).pb()
+    for name in (
+        "Topic",
+        "GetTopicRequest",
+        "PublishRequest",
+        "PublishResponse",
+        "Subscription",
+        "GetSubscriptionRequest",
+        "UpdateSubscriptionRequest",
+        "DeleteSubscriptionRequest",
+        "PullRequest",
+        "PullResponse",
+        "AcknowledgeRequest",
+        "ModifyAckDeadlineRequest",
+        "StreamingPullRequest",
+        "StreamingPullResponse",
+        "ReceivedMessage",
+    )
+}
+_UPDATABLE = ("ack_deadline_seconds", "retry_policy", "dead_letter_policy", "labels")
+
+
+class PubSubFace:
+    """Translates calls into calls on the broker."""
+
+    def __init__(self, broker: Broker, calls: CallLog, faults: CallFaults) -> None:
+        self._broker = broker
+        self._calls = calls
+        self._faults = faults
+
+    def handlers(self) -> tuple[Any, Any]:
+        """The generic handlers of both services."""
+        publisher = {
+            "CreateTopic": Unary(_pb["Topic"], _pb["Topic"], self._create_topic, "changed"),
+            "GetTopic": Unary(_pb["GetTopicRequest"], _pb["Topic"], self._get_topic),
+            "Publish": Unary(_pb["PublishRequest"], _pb["PublishResponse"], self._publish, "changed"),
+        }
+        config = _pb["Subscription"]
+        subscriber: dict[str, Unary | Stream] = {
+            "CreateSubscription": Unary(config, config, self._create_subscription, "changed"),
+            "GetSubscription": Unary(_pb["GetSubscriptionRequest"], config, self._get_subscription),
+            "UpdateSubscription": Unary(_pb["UpdateSubscriptionRequest"], config, self._update_subscription, "changed"),
+            "DeleteSubscription": Unary(_pb["DeleteSubscriptionRequest"], Empty, self._delete_subscription, "changed"),
+            "Pull": Unary(_pb["PullRequest"], _pb["PullResponse"], self._pull, "changed"),
+            "Acknowledge": Unary(_pb["AcknowledgeRequest"], Empty, self._acknowledge, "changed"),
+            "ModifyAckDeadline": Unary(_pb["ModifyAckDeadlineRequest"], Empty, self._modify_ack_deadline, "changed"),
+            "StreamingPull": Stream(_pb["StreamingPullRequest"], _pb["StreamingPullResponse"], self._streaming_pull),
+        }
+        return (
+            RpcFace("pubsub", "google.pubsub.v1.Publisher", self._calls, self._faults).handlers(publisher),
+            RpcFace("pubsub", "google.pubsub.v1.Subscriber", self._calls, self._faults).handlers(subscriber),
+        )
+
+    async def _create_topic(self, request: Any, _context: Any) -> Any:
+        with _refusals():
+            self._broker.create_topic(request.name, request.labels)
+        return request
+
+    async def _get_topic(self, request: Any, _context: Any) -> Any:
+        with _refusals():
+            topic = self._broker.topic(request.topic)
+        return _pb["Topic"](name=topic.name, labels=topic.labels)
+
+    async def _publish(self, request: Any, _context: Any) -> Any:
+        if not request.messages:
+            raise RpcError("INVALID_ARGUMENT", "The value for message_count is too small. You passed 0 in the request.")
+        for message in request.messages:
+            if not message.data and not message.attributes:
+                raise RpcError("INVALID_ARGUMENT", "Some messages in the publish request are empty.")
+        with _refusals():
+            ids = [self._broker.publish(request.topic, m.data, m.attributes) for m in request.messages]
+        return _pb["PublishResponse"](message_ids=ids)
+
+    async def _create_subscription(self, request: Any, _context: Any) -> Any:
+        with _refusals():
+            return _shown(self._broker.create_subscription(_config(request)).config)
+
+    async def _get_subscription(self, request: Any, _context: Any) -> Any:
+        with _refusals():
+            return _shown(self._broker.subscription(request.subscription).config)
+
+    async def _update_subscription(self, request: Any, _context: Any) -> Any:
+        paths = list(request.update_mask.paths)
+        refused = [path for path in paths if path not in _UPDATABLE]
+        if refused or not paths:
+            what = refused[0] if refused else "an empty update_mask"
+            raise RpcError("INVALID_ARGUMENT", f"{what} cannot be updated here; {', '.join(_UPDATABLE)} can")
+        with _refusals():
+            old = self._broker.subscription(request.subscription.name).config
+            new = _config(request.subscription)
+            fields = {
+                "ack_deadline_seconds": "ack_deadline",
+                "retry_policy": "retry",
+                "dead_letter_policy": "dead_letter",
+            }
+            changes = {fields.get(path, path): getattr(new, fields.get(path, path)) for path in paths}
+            return _shown(self._broker.update_subscription(replace(old, **changes)).config)
+
+    async def _delete_subscription(self, request: Any, _context: Any) -> Any:
+        with _refusals():
+            self._broker.delete_subscription(request.subscription)
+        return Empty()
+
+    async def _pull(self, request: Any, context: Any) -> Any:
+        if request.max_messages < 1:
+            raise RpcError("INVALID_ARGUMENT", "max_messages must be 1 or more")
+        with _refusals():
+            subscription = self._broker.subscription(request.subscription)
+        consumer = Consumer(max_messages=request.max_messages)
+        subscription.attach(consumer)
+        try:
+            taken = consumer.drain()
+            if not taken and not request.return_immediately:
+                remaining = context.time_remaining()
+                seconds = _PULL_SECONDS if remaining is None else max(0.0, min(_PULL_SECONDS, remaining - 0.2))
+                taken = await _within(seconds, consumer)
+        finally:
+            subscription.detach(consumer)
+        return _pb["PullResponse"](received_messages=[_received(delivery) for delivery in taken])
+
+    async def _acknowledge(self, request: Any, _context: Any) -> Any:
+        with _refusals():
+            self._broker.subscription(request.subscription).acknowledge(list(request.ack_ids))
+        return Empty()
+
+    async def _modify_ack_deadline(self, request: Any, _context: Any) -> Any:
+        _check_lease(request.ack_deadline_seconds, least=0)
+        with _refusals():
+            subscription = self._broker.subscription(request.subscription)
+        for ack_id in request.ack_ids:
+            subscription.extend(ack_id, request.ack_deadline_seconds)
+        return Empty()
+
+    async def _streaming_pull(
+        self, requests: AsyncIterator[Any], _context: Any, fault: PlannedFault | None
+    ) -> AsyncIterator[Any]:
+        first = await anext(requests, None)
+        if first is None or not first.subscription:
+            raise RpcError("INVALID_ARGUMENT", "The first request of a stream must name the subscription.")
+        _check_lease(first.stream_ack_deadline_seconds, least=10)
+        with _refusals():
+            subscription = self._broker.subscription(first.subscription)
+        consumer = Consumer(
+            max_messages=first.max_outstanding_messages,
+            max_bytes=first.max_outstanding_bytes,
+            ack_deadline=first.stream_ack_deadline_seconds,
+        )
+        reader = asyncio.create_task(_read(requests, first, subscription, consumer))
+        subscription.attach(consumer)
+        try:
+            # A held stream is open and silent: its messages are leased and do not come.
+            if fault and fault.effect == "hold-after":
+                await fault.release()
+            while batch := await consumer.take():
+                for start in range(0, len(batch), _BATCH):
+                    received = [_received(delivery) for delivery in batch[start : start + _BATCH]]
+                    yield _pb["StreamingPullResponse"](received_messages=received)
+                await after(fault)
+        finally:
+            subscription.detach(consumer)
+            reader.cancel()
+            outcome = (await asyncio.gather(reader, return_exceptions=True))[0]
+        if isinstance(outcome, RpcError):
+            raise outcome
+        with _refusals():
+            self._broker.subscription(first.subscription)
+
+
+async def _read(requests: AsyncIterator[Any], first: Any, subscription: Subscription, consumer: Consumer) -> None:
+    """Acks, nacks and extensions that come on the stream. Its end ends the stream."""
+    try:
+        _apply(first, subscription, consumer)
+        async for request in requests:
+            if request.subscription:
+                raise RpcError("INVALID_ARGUMENT", "Only the first request of a stream may name the subscription.")
+            _apply(request, subscription, consumer)
+    finally:
+        consumer.close()
+
+
+def _apply(request: Any, subscription: Subscription, consumer: Consumer) -> None:
+    if len(request.modify_deadline_seconds) != len(request.modify_deadline_ack_ids):
+        raise RpcError("INVALID_ARGUMENT", "modify_deadline_seconds and modify_deadline_ack_ids differ in length.")
+    if request.stream_ack_deadline_seconds:
+        _check_lease(request.stream_ack_deadline_seconds, least=10)
+        consumer.ack_deadline = request.stream_ack_deadline_seconds
+    subscription.acknowledge(list(request.ack_ids))
+    for ack_id, seconds in zip(request.modify_deadline_ack_ids, request.modify_deadline_seconds, strict=True):
+        _check_lease(seconds, least=0)
+        subscription.extend(ack_id, seconds)
+
+
+async def _within(seconds: float, consumer: Consumer) -> list[Delivery]:
+    try:
+        return await asyncio.wait_for(consumer.take(), seconds)
+    except TimeoutError:
+        return []
+
+
+def _check_lease(seconds: int, *, least: int) -> None:
+    if not least <= seconds <= 600:
+        raise RpcError(
+            "INVALID_ARGUMENT", f"Invalid ack deadline given (seconds={seconds}): {least} to 600 are allowed."
+        )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turns a broker's refusal into the call's."""
+    try:
+        yield
+    except PubSubError as error:
+        raise RpcError(error.code, error.message) from error
+
+
+def _received(delivery: Delivery) -> Any:
+    received = _pb["ReceivedMessage"](ack_id=delivery.ack_id, delivery_attempt=delivery.attempt)
+    message = received.message
+    message.data = delivery.message.data
+    message.attributes.update(delivery.message.attributes)
+    message.message_id = delivery.message.id
+    message.publish_time.FromDatetime(delivery.message.published)
+    return received
+
+
+def _config(request: Any) -> SubscriptionConfig:
+    """What the broker keeps of a subscription. What it could not honour is refused, not dropped."""
+    for name in ("push_config", "bigquery_config", "cloud_storage_config"):
+        if request.HasField(name) and getattr(request, name).ByteSize():
+            raise RpcError("UNIMPLEMENTED", f"{name} is not simulated: only pull subscriptions are")
+    for name in ("enable_message_ordering", "enable_exactly_once_delivery", "filter"):
+        if getattr(request, name):
+            raise RpcError("UNIMPLEMENTED", f"{name} is not simulated")
+    retry = request.retry_policy
+    policy = request.dead_letter_policy
+    return SubscriptionConfig(
+        name=request.name,
+        topic=request.topic,
+        ack_deadline=request.ack_deadline_seconds or 10,
+        retry=RetryPolicy(
+            _seconds(retry.minimum_backoff) if retry.HasField("minimum_backoff") else 10.0,
+            _seconds(retry.maximum_backoff) if retry.HasField("maximum_backoff") else 600.0,
+        )
+        if request.HasField("retry_policy")
+        else None,
+        dead_letter=DeadLetterPolicy(policy.dead_letter_topic, policy.max_delivery_attempts or 5)
+        if request.HasField("dead_letter_policy")
+        else None,
+        labels=dict(request.labels),
+    )
+
+
+def _seconds(duration: Any) -> float:
+    return float(duration.ToTimedelta().total_seconds())
+
+
+def _shown(config: SubscriptionConfig) -> Any:
+    shown = _pb["Subscription"](
+        name=config.name, topic=config.topic, ack_deadline_seconds=config.ack_deadline, labels=config.labels
+    )
+    # Defaults of the API: 7 days, and ACTIVE.
+    shown.message_retention_duration.FromTimedelta(timedelta(days=7))
+    shown.state = types.Subscription.State.ACTIVE
+    if config.retry:
+        shown.retry_policy.minimum_backoff.FromTimedelta(timedelta(seconds=config.retry.minimum))
+        shown.retry_policy.maximum_backoff.FromTimedelta(timedelta(seconds=config.retry.maximum))
+    if config.dead_letter:
+        shown.dead_letter_policy.dead_letter_topic = config.dead_letter.topic
+        shown.dead_letter_policy.max_delivery_attempts = config.dead_letter.attempts
+    return shown
