@@ -67,3 +67,7 @@ LOG_ACTIONS: Final = "tpu-node-group-actions"
 
 #: The namespace that the operator runs in.
 CONTROLLER_NAMESPACE: Final = "tpu-node-group"
+
+#: Keys of `spec.instanceConfig.metadata` that are written by us or by the platform; `kubeadm-` is a prefix.
+RESERVED_KEY_PREFIX: Final = "kubeadm-"
+RESERVED_KEYS: Final = PLATFORM_KEYS | {KEY_KUBE_LABELS, KEY_CREATED_BY}
