@@ -1,0 +1,73 @@
+"""Put together what is known of each host of a group: the VM, the Node, the tokens. Pure matching, no judgement."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from controller.api.reasons import Reason
+from controller.core.join import Host
+from controller.core.names import base_name_of
+from controller.core.observed import Instance, NodeView, TokenView
+
+Hint = tuple[Reason, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """A group's VMs as last read. Keys are instance names, but for `injected` and `hints`: instance ids."""
+
+    #: False until everything was read once: before that, "not here" means nothing.
+    filled: bool = False
+    instances: Mapping[str, Instance] = field(default_factory=dict)
+    #: Names for which GCE answered 404 (and has not shown a VM since).
+    absent: frozenset[str] = frozenset()
+    #: name -> id as listManagedInstances of our MIG gave it.
+    members: Mapping[str, str] = field(default_factory=dict)
+    injected: Mapping[str, datetime] = field(default_factory=dict)
+    hints: Mapping[str, Hint] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The hosts of a group by name, tokens of ours without a host, and Nodes of a host's name that are another's."""
+
+    hosts: Mapping[str, Host]
+    orphans: tuple[TokenView, ...] = ()
+    claimants: tuple[NodeView, ...] = ()
+
+
+def match_hosts(
+    inventory: Inventory, nodes: Iterable[NodeView], tokens: Iterable[TokenView], *, project: str, zone: str, base: str
+) -> Matched:
+    """One Host for every name that a VM, a Node or the MIG's list has. `base`: the MIG's base instance name."""
+    ours: dict[str, NodeView] = {}
+    claimants: list[NodeView] = []
+    for node in nodes:
+        if base_name_of(node.name) != base:
+            continue
+        if node.provider_id in {"", f"gce://{project}/{zone}/{node.name}"}:
+            ours[node.name] = node
+        else:
+            claimants.append(node)
+    by_instance: dict[str, list[TokenView]] = {}
+    for token in tokens:
+        by_instance.setdefault(token.instance, []).append(token)
+    names = {*inventory.instances, *inventory.members, *ours}
+    hosts = {name: _host(name, inventory, ours.get(name), by_instance.pop(name, [])) for name in sorted(names)}
+    orphans = tuple(token for tokens_of_one in by_instance.values() for token in tokens_of_one)
+    return Matched(hosts, orphans if inventory.filled else (), tuple(claimants))
+
+
+def _host(name: str, inventory: Inventory, node: NodeView | None, tokens: list[TokenView]) -> Host:
+    instance = inventory.instances.get(name)
+    instance_id = instance.id if instance else inventory.members.get(name, "")
+    return Host(
+        name=name,
+        instance=instance,
+        node=node,
+        tokens=tuple(tokens),
+        absent=instance is None and inventory.filled and name in inventory.absent,
+        is_member=instance is not None and inventory.members.get(name) == instance.id,
+        injected_at=inventory.injected.get(instance_id),
+        hint=inventory.hints.get(instance_id),
+    )
