@@ -55,8 +55,12 @@ class Machines:
     async def until_listeners(self, instance_id: str, count: int) -> None:
         """Wait until that many wait for a change."""
         while self.listeners(instance_id) != count:
-            self._moved.clear()
-            await self._moved.wait()
+            await self.moved()
+
+    async def moved(self) -> None:
+        """Wait until someone begins or ends to wait for a change."""
+        self._moved.clear()
+        await self._moved.wait()
 
     def put(self, machine: Machine) -> None:
         """Add or replace a machine, and tell."""

@@ -1,0 +1,23 @@
+"""The script is clean under shellcheck, and never traces."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.startup.node import SCRIPT
+
+
+def test_shellcheck_has_nothing_to_say() -> None:
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    checked = subprocess.run([shellcheck, SCRIPT], capture_output=True, text=True, check=False)  # noqa: S603
+    assert (checked.stdout, checked.returncode) == ("", 0)
+
+
+def test_tracing_which_would_print_tokens_is_never_switched_on() -> None:
+    text = SCRIPT.read_text()
+    assert [word for word in ("set -x", "xtrace", "set -o verbose") if word in text] == []
+
+
+def test_it_fits_into_a_metadata_value_with_room_to_spare() -> None:
+    # 256 KiB a value; and every answer of a hanging GET carries it along.
+    assert SCRIPT.stat().st_size < 32 * 1024
