@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Verdict(StrEnum):
     ACK = "ack"
     #: Deliver it again now; so often nacked, the dead-letter policy takes it.
     NACK = "nack"
-    #: Deliver it again once its lease runs out (at most the stream's ack deadline); no room for it now.
+    #: No room for it now: deliver it again in `Limits.later` seconds.
     LATER = "later"
 
 
@@ -54,6 +55,8 @@ class Limits:
     #: Acks wait for company this long, and no longer than `ack_batch` of them.
     ack_interval: float = 0.005
     ack_batch: int = 500
+    #: When a message that was put off is delivered again (0 to 600, whole seconds).
+    later: int = 10
     #: A silent stream is probed this often, with this much time to answer.
     probe_interval: float = 20.0
     probe_timeout: float = 5.0
@@ -61,3 +64,31 @@ class Limits:
     keep_alive: float = 30.0
     backoff_min: float = 0.1
     backoff_max: float = 10.0
+    #: A stream that lived so long, or delivered something, was a good one: the back-off begins anew after it.
+    steady: float = 10.0
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has come and gone, since the start."""
+
+    deliveries: int = 0
+    acked: int = 0
+    nacked: int = 0
+    put_off: int = 0
+    #: Deliveries whose handling raised; they are nacked.
+    handler_errors: int = 0
+    #: Streams that were opened.
+    streams: int = 0
+
+
+class Clock(Protocol):
+    """Time, and waiting for it."""
+
+    def monotonic(self) -> float:
+        """Seconds of a clock that never jumps."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...

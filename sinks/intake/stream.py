@@ -1,0 +1,180 @@
+"""One streaming pull, from its first request to its end: messages in, verdicts out, leases kept, silence noticed."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine
+from datetime import UTC
+from typing import Any, Final
+
+import grpc
+from google.api_core import exceptions
+from google.pubsub_v1.types import StreamingPullResponse
+
+from sinks.intake.delivery import Counts, Delivery, Limits, Verdict
+from sinks.intake.outbox import Outbox
+from sinks.intake.trouble import SilentStreamError, StreamEndedError
+
+_LOG: Final = logging.getLogger(__name__)
+#: The handler may have the event loop for so long at a stretch, in seconds.
+_SLICE: Final = 0.01
+#: A server that refuses a stream does so within this time of answering on the same connection, in seconds.
+_SETTLE: Final = 0.25
+
+Handler = Callable[[Delivery], Verdict]
+
+
+class Stream:
+    """One streaming pull on a client (`SubscriberAsyncClient`). Run it once."""
+
+    def __init__(
+        self, client: Any, path: str, outbox: Outbox, handle: Handler, alive: Callable[[], None], limits: Limits
+    ) -> None:
+        self._client = client
+        self._path = path
+        self._outbox = outbox
+        self._handle = handle
+        self._alive = alive
+        self._limits = limits
+        self._requests = outbox.requests()
+        self._held: deque[Any] = deque()
+        self._draining = asyncio.Event()
+        self._patience = 0.0
+        self._heard = asyncio.get_running_loop().time()
+        self.counts = Counts()
+
+    async def run(self) -> None:
+        """Pull until the stream ends, and raise why. Returns only after `drain`, with nothing held."""
+        call: Any = None
+        try:
+            call = await self._client.streaming_pull(
+                requests=self._requests,
+                retry=None,
+                timeout=None,
+                metadata=(("x-goog-request-params", f"subscription={self._path}"),),
+            )
+            self.counts.streams += 1
+            await _first_of(self._read(call), self._watch(), self._keep_leases(), self._lose_patience())
+        finally:
+            self._requests.stop()
+            if call is not None:
+                call.cancel()
+            self._nack_held()
+
+    def drain(self, patience: float) -> None:
+        """Handle nothing more: send the verdicts that are out, hand back what comes, and end the stream.
+
+        The server has `patience` seconds to end its side.
+        """
+        self._patience = patience
+        self._draining.set()
+        self._nack_held()
+        self._requests.finish()
+
+    async def _read(self, call: Any) -> None:
+        while (response := await call.read()) is not grpc.aio.EOF:
+            self._heard = asyncio.get_running_loop().time()
+            self._alive()
+            self._held.extend(StreamingPullResponse.pb(response).received_messages)
+            await self._settle_held()
+        if not self._draining.is_set():
+            raise StreamEndedError
+
+    async def _settle_held(self) -> None:
+        """A verdict for everything held, in slices: other work goes on meanwhile."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + _SLICE
+        while self._held and not self._draining.is_set():
+            self._settle(self._held.popleft())
+            if loop.time() > end:
+                await asyncio.sleep(0)
+                end = loop.time() + _SLICE
+        self._nack_held()
+
+    def _settle(self, received: Any) -> None:
+        self.counts.deliveries += 1
+        match self._verdict(received):
+            case Verdict.ACK:
+                self.counts.acked += 1
+                self._outbox.ack(received.ack_id)
+            case Verdict.NACK:
+                self.counts.nacked += 1
+                self._outbox.extend(received.ack_id, 0)
+            case Verdict.LATER:
+                self.counts.put_off += 1
+                self._outbox.extend(received.ack_id, self._limits.later)
+
+    def _verdict(self, received: Any) -> Verdict:
+        message = received.message
+        try:
+            return self._handle(
+                Delivery(
+                    data=message.data,
+                    message_id=message.message_id,
+                    attributes=dict(message.attributes),
+                    published=message.publish_time.ToDatetime(tzinfo=UTC),
+                    delivery_attempt=received.delivery_attempt,
+                )
+            )
+        except Exception:  # noqa: BLE001 - one message that cannot be handled must not stop the others
+            self.counts.handler_errors += 1
+            _LOG.exception("Message %s of %s could not be handled; it is nacked.", message.message_id, self._path)
+            return Verdict.NACK
+
+    def _nack_held(self) -> None:
+        while self._held:
+            self.counts.nacked += 1
+            self._outbox.extend(self._held.popleft().ack_id, 0)
+
+    async def _keep_leases(self) -> None:
+        """Extend the lease of what waits for its turn."""
+        while True:
+            await asyncio.sleep(self._limits.ack_deadline / 3)
+            for received in self._held:
+                self._outbox.extend(received.ack_id, self._limits.ack_deadline)
+
+    async def _lose_patience(self) -> None:
+        """End after the time that a drained stream has."""
+        await self._draining.wait()
+        await asyncio.sleep(self._patience)
+
+    async def _watch(self) -> None:
+        """Ask on the same connection whenever the stream is silent. gRPC's own pings would get it thrown out."""
+        await self._probe()
+        await asyncio.sleep(_SETTLE)
+        self._alive()
+        while True:
+            now = asyncio.get_running_loop().time()
+            due = self._heard + self._limits.probe_interval
+            if now < due:
+                await asyncio.sleep(due - now)
+            else:
+                await self._probe()
+
+    async def _probe(self) -> None:
+        """Any answer will do, also a refusal: pulling does not need the permission to look at the subscription."""
+        try:
+            async with asyncio.timeout(self._limits.probe_timeout * 2):
+                await self._client.get_subscription(
+                    request={"subscription": self._path}, retry=None, timeout=self._limits.probe_timeout
+                )
+        except (exceptions.DeadlineExceeded, TimeoutError) as error:
+            raise SilentStreamError from error
+        except (exceptions.NotFound, exceptions.ServiceUnavailable, exceptions.Unauthenticated):
+            raise
+        except exceptions.GoogleAPICallError as error:
+            _LOG.debug("The probe of %s was answered with %s.", self._path, type(error).__name__)
+        self._heard = asyncio.get_running_loop().time()
+
+
+async def _first_of(*works: Coroutine[Any, Any, None]) -> None:
+    """Run all until the first ends, end the others, and raise what it raised."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()

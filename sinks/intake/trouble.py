@@ -1,0 +1,56 @@
+"""What keeps the subscription from pulling, in words for whoever has to mend it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from google.api_core import exceptions
+from google.auth.exceptions import GoogleAuthError
+
+
+class SilentStreamError(Exception):
+    """The connection takes requests and answers none: it is left behind for a new one."""
+
+
+class StreamEndedError(Exception):
+    """The server ended the stream without an error, as it does from time to time."""
+
+
+#: The first row whose types fit is the one. {path} is the subscription, {said} what the error says.
+_ADVICE: Final[Mapping[tuple[type[BaseException], ...], str]] = {
+    (StreamEndedError,): "the stream of {path} ended; reconnecting",
+    (SilentStreamError,): (
+        "the connection for {path} no longer answers; reconnecting (check the network if this repeats)"
+    ),
+    (GoogleAuthError,): (
+        "no usable Google credentials to pull {path} ({said}); give the operator's service account Workload Identity, "
+        "or set GOOGLE_APPLICATION_CREDENTIALS"
+    ),
+    (exceptions.NotFound,): (
+        "{path} does not exist ({said}); create it with terraform/, or correct the name of the subscription"
+    ),
+    (exceptions.PermissionDenied,): (
+        "not allowed to pull {path} ({said}); grant roles/pubsub.subscriber on it to the operator's service account"
+    ),
+    (exceptions.Unauthenticated,): "the credentials to pull {path} were refused ({said}); renew them",
+    (exceptions.ServiceUnavailable, exceptions.DeadlineExceeded): (
+        "Pub/Sub cannot be reached to pull {path} ({said}); check the endpoint and the network"
+    ),
+    (exceptions.ResourceExhausted,): (
+        "a Pub/Sub quota is used up for {path} ({said}); raise it, or pull with fewer clients"
+    ),
+    (exceptions.FailedPrecondition, exceptions.InvalidArgument): (
+        "{path} cannot be pulled ({said}); it must be a pull subscription with a topic"
+    ),
+}
+_OTHERWISE: Final = "pulling {path} failed ({said}); reconnecting"
+
+
+def describe(error: BaseException, path: str) -> str:
+    """One line: what failed, on which subscription, what to do."""
+    template = next((text for types, text in _ADVICE.items() if isinstance(error, types)), _OTHERWISE)
+    return template.format(path=path, said=_said(error))
+
+
+def _said(error: BaseException) -> str:
+    text = error.message if isinstance(error, exceptions.GoogleAPICallError) else str(error)
+    return " ".join(str(text).split())[:300] or type(error).__name__
