@@ -4,8 +4,8 @@ This is what the metadata server and the guests need of the world. Both sides of
 wire (the server) and in the process (the guests).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 #: Scopes that allow writing log entries, by the last part of their URL.
@@ -37,13 +37,12 @@ class Machine:
     zone: str
     #: The bare machine type, as `tpu7x-standard-4t`.
     machine_type: str
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, str] = field(repr=False)
+    #: Changes exactly when the attributes do.
+    etag: str
     service_account: ServiceAccount | None
     #: VMs of a brought template that join without a token (`POST /control/templates` with `joins`).
     joins_by_itself: bool = False
-
-    def __repr__(self) -> str:
-        return f"Machine(id={self.id!r}, name={self.name!r}, attributes=<{sorted(self.attributes)}>)"
 
     @property
     def provider_id(self) -> str:
@@ -52,15 +51,15 @@ class Machine:
 
 
 class Machines(Protocol):
-    """The world, as a VM sees it."""
+    """The world, as its VMs see it."""
 
     def machine(self, instance_id: str) -> Machine | None:
         """The VM as it is now, None when there is none of this id."""
         ...
 
-    def on_metadata(self, instance_id: str, changed: Callable[[], None]) -> Callable[[], None]:
-        """Call `changed` after every change of this VM's metadata, until the returned function is called.
+    async def changed(self, machine: Machine) -> Machine | None:
+        """The VM as soon as its attributes are not those of `machine`: at once if they already differ.
 
-        Called also when the VM is deleted. `changed` returns at once and raises nothing.
+        Waits for ever: bound it with asyncio.timeout. None when the VM is gone, or goes.
         """
         ...

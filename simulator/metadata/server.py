@@ -6,6 +6,7 @@ Semantics of the hanging GET: facts, TPU 5.
 """
 
 import asyncio
+import contextlib
 import json
 from dataclasses import dataclass
 
@@ -112,7 +113,7 @@ class MetadataServer:
     async def _value(self, machine: Machine, path: str, query: _Query) -> web.Response:
         found = tree.find(tree.tree_of(machine), path)
         if found is not None and query.wait:
-            found = await self._changed(machine.id, path, query.last_etag or tree.etag_of(found), query.timeout)
+            found = await self._changed(machine, path, query.last_etag or tree.etag_of(found), query.timeout)
         if found is None:
             return _not_found(path)
         headers = {"ETag": tree.etag_of(found)}
@@ -121,27 +122,20 @@ class MetadataServer:
         return web.Response(text=tree.text_of(found), content_type="application/text", headers=headers)
 
     async def _changed(
-        self, instance_id: str, path: str, etag: str, timeout: float | None
+        self, machine: Machine, path: str, etag: str, timeout: float | None
     ) -> tree.Leaf | tree.Tree | None:
         """What is at the path once its ETag is another, or after the timeout; None when it is no longer there."""
-        changed = asyncio.Event()
-        unsubscribe = self._machines.on_metadata(instance_id, changed.set)
-        try:
+        later: Machine | None = machine
+        found: tree.Leaf | tree.Tree | None = None
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                while True:
-                    found = self._now(instance_id, path)
+                while later is not None:
+                    found = tree.find(tree.tree_of(later), path)
                     if found is None or tree.etag_of(found) != etag:
                         return found
-                    changed.clear()
-                    await changed.wait()
-        except TimeoutError:
-            return self._now(instance_id, path)
-        finally:
-            unsubscribe()
-
-    def _now(self, instance_id: str, path: str) -> tree.Leaf | tree.Tree | None:
-        machine = self._machines.machine(instance_id)
-        return None if machine is None else tree.find(tree.tree_of(machine), path)
+                    later = await self._machines.changed(later)
+                found = None
+        return found
 
 
 def _query_of(request: web.Request) -> _Query:

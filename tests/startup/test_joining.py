@@ -144,7 +144,7 @@ async def test_a_refused_join_is_reported_reset_and_tried_with_the_fresh_token(
 ) -> None:
     (node.root / "refusals").touch()
     process = await node.boot()
-    await machines.until_listeners(MACHINE.id, 1)
+    await machines.until_waiting(MACHINE.id, 1)
     while not (node.root / "refused").exists():
         await machines.moved()
     machines.set_attributes(MACHINE.id, kubeadm_join_token=FRESH)
@@ -193,7 +193,7 @@ async def test_a_vm_that_lost_its_credentials_says_so_and_takes_a_new_token(
     (node.root / "etc/kubernetes/kubelet.conf").unlink()
     logging.requests.clear()
     process = await node.boot()
-    await machines.until_listeners(MACHINE.id, 1)
+    await machines.until_waiting(MACHINE.id, 1)
     machines.set_attributes(MACHINE.id, kubeadm_join_token=FRESH)
     await finish(process)
     assert logging.steps() == ["booted", "failed", "joining", "joined"]

@@ -90,5 +90,5 @@ async def test_it_asks_with_the_etag_of_the_same_response(node: Node) -> None:
 
 async def until_waiting(machines: Machines, calls: Calls, *, reads: int) -> None:
     """Wait until so many reads were answered and the next one hangs."""
-    while len(calls.codes) < reads or machines.listeners(MACHINE.id) == 0:
+    while len(calls.codes) < reads or machines.waiting(MACHINE.id) == 0:
         await machines.moved()

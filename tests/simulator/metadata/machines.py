@@ -1,7 +1,8 @@
 """A world of nothing but machines, for tests of what runs inside them."""
 
 import asyncio
-from collections.abc import Callable
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from simulator.metadata.machines import Machine, ServiceAccount
@@ -14,6 +15,7 @@ ACCOUNT = ServiceAccount(
 
 def make_machine(number: int = 1, *, account: ServiceAccount | None = ACCOUNT, **attributes: str) -> Machine:
     """`number` makes the id and the name; attributes are spelled with underscores for dashes."""
+    items = {key.replace("_", "-"): value for key, value in attributes.items()}
     return Machine(
         id=str(7_000_000_000_000_000_000 + number),
         name=f"tpu-{number}",
@@ -21,7 +23,8 @@ def make_machine(number: int = 1, *, account: ServiceAccount | None = ACCOUNT, *
         project_number="123456789012",
         zone="us-central1-a",
         machine_type="tpu7x-standard-4t",
-        attributes={key.replace("_", "-"): value for key, value in attributes.items()},
+        attributes=items,
+        etag=_etag(items),
         service_account=account,
     )
 
@@ -31,30 +34,29 @@ class Machines:
 
     def __init__(self, *machines: Machine) -> None:
         self._machines = {machine.id: machine for machine in machines}
-        self._listeners: dict[str, list[Callable[[], None]]] = {}
+        self._waiting: dict[str, int] = {}
+        self._changed = asyncio.Event()
         self._moved = asyncio.Event()
 
     def machine(self, instance_id: str) -> Machine | None:
         return self._machines.get(instance_id)
 
-    def on_metadata(self, instance_id: str, changed: Callable[[], None]) -> Callable[[], None]:
-        listeners = self._listeners.setdefault(instance_id, [])
-        listeners.append(changed)
-        self._moved.set()
+    async def changed(self, machine: Machine) -> Machine | None:
+        self._count(machine.id, 1)
+        try:
+            while (now := self._machines.get(machine.id)) is not None and now.etag == machine.etag:
+                await self._changed.wait()
+        finally:
+            self._count(machine.id, -1)
+        return now
 
-        def unsubscribe() -> None:
-            listeners.remove(changed)
-            self._moved.set()
-
-        return unsubscribe
-
-    def listeners(self, instance_id: str) -> int:
+    def waiting(self, instance_id: str) -> int:
         """How many wait for a change."""
-        return len(self._listeners.get(instance_id, []))
+        return self._waiting.get(instance_id, 0)
 
-    async def until_listeners(self, instance_id: str, count: int) -> None:
+    async def until_waiting(self, instance_id: str, count: int) -> None:
         """Wait until that many wait for a change."""
-        while self.listeners(instance_id) != count:
+        while self.waiting(instance_id) != count:
             await self.moved()
 
     async def moved(self) -> None:
@@ -65,7 +67,7 @@ class Machines:
     def put(self, machine: Machine) -> None:
         """Add or replace a machine, and tell."""
         self._machines[machine.id] = machine
-        self._tell(machine.id)
+        self._tell()
 
     def set_attributes(self, instance_id: str, **attributes: str | None) -> None:
         """Merge attributes (None removes one), and tell."""
@@ -77,16 +79,24 @@ class Machines:
                 merged.pop(name, None)
             else:
                 merged[name] = value
-        self.put(replace(machine, attributes=merged))
+        self.put(replace(machine, attributes=merged, etag=_etag(merged)))
 
     def delete(self, instance_id: str) -> None:
         """Forget the machine, and tell."""
         del self._machines[instance_id]
-        self._tell(instance_id)
+        self._tell()
 
-    def _tell(self, instance_id: str) -> None:
-        for listener in tuple(self._listeners.get(instance_id, ())):
-            listener()
+    def _count(self, instance_id: str, change: int) -> None:
+        self._waiting[instance_id] = self.waiting(instance_id) + change
+        self._moved.set()
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+
+def _etag(attributes: Mapping[str, str]) -> str:
+    return hashlib.sha256(repr(sorted(attributes.items())).encode()).hexdigest()
 
 
 @dataclass

@@ -32,7 +32,7 @@ class Vm:
         return await self.get("instance/attributes/", recursive="true", alt="json", wait_for_change="true", **query)
 
     async def until_hanging(self) -> None:
-        await self.machines.until_listeners(MACHINE.id, 1)
+        await self.machines.until_waiting(MACHINE.id, 1)
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ async def test_a_write_of_equal_content_wakes_nobody(vm: Vm) -> None:
 async def test_the_time_limit_brings_the_same_content_and_etag(vm: Vm) -> None:
     first = await vm.hang(last_etag="NONE")
     assert await vm.hang(last_etag=first[2], timeout_sec="0.05") == first
-    assert vm.machines.listeners(MACHINE.id) == 0
+    assert vm.machines.waiting(MACHINE.id) == 0
 
 
 async def test_a_deleted_vm_ends_the_wait(vm: Vm) -> None:
@@ -139,7 +139,7 @@ async def test_a_client_that_goes_away_leaves_nothing_behind(vm: Vm) -> None:
     hanging = asyncio.create_task(vm.hang(last_etag=etag))
     await vm.until_hanging()
     hanging.cancel()
-    await vm.machines.until_listeners(MACHINE.id, 0)
+    await vm.machines.until_waiting(MACHINE.id, 0)
 
 
 async def test_a_planned_fault_is_answered_once(vm: Vm) -> None:
