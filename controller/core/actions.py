@@ -174,10 +174,14 @@ class TaintNode:
 
 @dataclass(frozen=True, slots=True)
 class DeleteStaleNode:
-    """Delete the Node of an earlier incarnation, by its UID."""
+    """Delete the Node of an earlier incarnation: this one (UID), as it was seen (resourceVersion).
+
+    A kubelet that adopts the Node in between writes to it, and the deletion is refused.
+    """
 
     node: str
     uid: str
+    resource_version: str
     why: str
     priority: Priority = Priority.REPLACE
 

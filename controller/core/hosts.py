@@ -14,16 +14,18 @@ Hint = tuple[Reason, str]
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """A group's VMs as last read. Keys are instance names, but for `injected` and `hints`: instance ids."""
+    """A group's VMs as last read. Keys: instance names, but instance ids for `injected`, `injectable` and `hints`."""
 
     #: False until everything was read once: before that, "not here" means nothing.
     filled: bool = False
     instances: Mapping[str, Instance] = field(default_factory=dict)
-    #: Names for which GCE answered 404 (and has not shown a VM since).
+    #: Names for which GCE answered 404 after their Node, if there is one, was seen last.
     absent: frozenset[str] = frozenset()
     #: name -> id as listManagedInstances of our MIG gave it.
     members: Mapping[str, str] = field(default_factory=dict)
     injected: Mapping[str, datetime] = field(default_factory=dict)
+    #: instance id -> id of a token that was minted for it and waits to be injected.
+    injectable: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, Hint] = field(default_factory=dict)
 
 
@@ -68,6 +70,7 @@ def _host(name: str, inventory: Inventory, node: NodeView | None, tokens: list[T
         tokens=tuple(tokens),
         absent=instance is None and inventory.filled and name in inventory.absent,
         is_member=instance is not None and inventory.members.get(name) == instance.id,
+        injectable=inventory.injectable.get(instance_id, ""),
         injected_at=inventory.injected.get(instance_id),
         hint=inventory.hints.get(instance_id),
     )

@@ -38,10 +38,12 @@ class Host:
     instance: Instance | None = None
     node: NodeView | None = None
     tokens: tuple[TokenView, ...] = ()
-    #: GCE was asked and has no VM of this name (as opposed to: not looked yet).
+    #: GCE was asked since the Node was seen last, and has no VM of this name (as opposed to: not looked yet).
     absent: bool = False
     #: Our MIG lists this name with this id: only then is the VM ours.
     is_member: bool = False
+    #: A live token of this incarnation that was minted and is not in the metadata yet: "" if none.
+    injectable: str = ""
     #: When the last injection into this incarnation was accepted; its effect is not confirmed yet.
     injected_at: datetime | None = None
     #: What an event said of this incarnation's trouble (a reason of ours, and a text), for a loss that the API shows.
@@ -72,7 +74,7 @@ def is_current(node: NodeView, instance: Instance) -> bool:
     spoke = node.heartbeat is not None and node.heartbeat > instance.created
     if node.instance_id:
         return node.instance_id == instance.id or spoke
-    return spoke or node.created >= instance.created
+    return spoke or node.created >= _whole_second(instance.created)
 
 
 def live_token(host: Host, now: datetime, margin: timedelta) -> TokenView | None:
@@ -119,13 +121,18 @@ def _not_running(host: Host, instance: Instance) -> HostState:
 def _joined(host: Host, instance: Instance, node: NodeView, chips: int) -> HostState:
     if not node.ready:
         return HostState(host, Phase.JOINED, Reason.NODE_NOT_READY, "the Node is not Ready")
-    if instance.started and node.heartbeat and node.heartbeat < instance.started:
+    if instance.started and node.heartbeat and node.heartbeat < _whole_second(instance.started):
         # Ready=True from before a restart says nothing: the kubelet has not spoken since.
         return HostState(host, Phase.JOINED, Reason.NODE_NOT_READY, "the kubelet has not reported since the VM started")
     if chips and node.tpu_allocatable != chips:
         message = f"google.com/tpu allocatable is {node.tpu_allocatable}, not {chips}: is the device plugin running?"
         return HostState(host, Phase.JOINED, Reason.NODE_NOT_READY, message)
     return HostState(host, Phase.READY)
+
+
+def _whole_second(at: datetime) -> datetime:
+    """Kubernetes keeps times in whole seconds: what happened later in the same second must not seem earlier."""
+    return at.replace(microsecond=0)
 
 
 def states_of(hosts: Mapping[str, Host], *, chips: int, bootstraps: bool, now: datetime) -> tuple[HostState, ...]:

@@ -48,7 +48,7 @@ def node_actions(states: Sequence[HostState], labels: Mapping[str, str], *, tain
         if node is None:
             continue
         if state.phase is Phase.REPLACED:
-            actions.append(DeleteStaleNode(node.name, node.uid, state.message))
+            actions.append(DeleteStaleNode(node.name, node.uid, node.resource_version, state.message))
             continue
         wanted = dict(labels)
         if node.instance_id and state.host.instance is not None:

@@ -73,7 +73,7 @@ def _child_deletions(snapshot: GroupSnapshot) -> tuple[Action, ...]:
 
 def _node_deletions(snapshot: GroupSnapshot) -> tuple[Action, ...]:
     return tuple(
-        DeleteStaleNode(host.node.name, host.node.uid, "its VM is deleted with the group")
+        DeleteStaleNode(host.node.name, host.node.uid, host.node.resource_version, "its VM is deleted with the group")
         for host in snapshot.matched.hosts.values()
         if host.node is not None
     )

@@ -77,6 +77,8 @@ def _supply(host: Host, endpoint: Endpoint, policy: Policy, now: datetime) -> li
     if expiring:
         # The old one stays valid until it expires: the VM may be joining with it right now.
         return [MintToken(host.instance, renews=expiring.id), inject]
+    if host.injectable:
+        return [*_revoke(host, keep=host.injectable), inject]
     return [*_revoke(host, keep=""), MintToken(host.instance), inject]
 
 

@@ -61,6 +61,12 @@ class _Box:
     refilled: float = 0.0
 
 
+def _take(box: _Box) -> Wake | None:
+    wake, box.pending = box.pending, None
+    box.allowance -= 1
+    return wake
+
+
 class Mailboxes:
     """All keys' mailboxes on the running event loop."""
 
@@ -118,10 +124,10 @@ class Mailboxes:
                 await asyncio.sleep(wait)
                 continue
             async with self._slots:
-                wake, box.pending = box.pending, None
+                # Taken only now: what was posted while this waited for a slot is the same look.
+                wake = _take(box)
                 if wake is None:
                     break
-                box.allowance -= 1
                 following = await self._look(key, wake)
             if not self._closed:
                 self._schedule(key, box, following)

@@ -135,8 +135,8 @@ class Cluster(Protocol):
         """Cordon and mark as ours (`by`), or lift our cordon (None)."""
         ...
 
-    async def delete_node(self, name: str, uid: str) -> None:
-        """Delete with a UID precondition; an absent one is fine; another UID raises Conflict."""
+    async def delete_node(self, name: str, uid: str, resource_version: str) -> None:
+        """Delete with UID and resourceVersion preconditions; an absent one is fine; another raises Conflict."""
         ...
 
     async def post_event(self, key: Key, uid: str, *, warning: bool, reason: str, message: str, at: datetime) -> None:

@@ -1,0 +1,144 @@
+"""Our custom resources in memory, and the rule that makes looks safe: a look never works from an older status of ours.
+
+The status that this process wrote last is authoritative (seeded from the API at first sight), whatever copy an event
+brings. Events only tell what changed besides it: the spec's generation, a deletion, the finalizers.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import structlog
+from pydantic import ValidationError
+
+from controller.api.resources import ChildStatus, Resource, TPUNodeGroup, TPUNodeGroupStatus, parse
+from controller.core.model import Key, Kind
+from controller.runtime.ports import Json
+
+log = structlog.get_logger(__name__)
+
+Status = TPUNodeGroupStatus | ChildStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an event or a list told that matters. `resource` is the last one known when it is gone."""
+
+    key: Key
+    resource: Resource
+    gone: bool = False
+    #: First sight of this object (by UID) in this process.
+    new: bool = False
+
+
+def key_of(kind: Kind, raw: Json) -> Key:
+    """The key of an object as the API gives it."""
+    return Key(kind, raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
+
+
+def owner_of(resource: Resource) -> Key | None:
+    """The TPUNodeGroup that a child belongs to; None for one that was applied on its own."""
+    owner = resource.metadata.controller_owner
+    if owner is None or owner.kind != Kind.GROUP:
+        return None
+    return Key(Kind.GROUP, resource.metadata.namespace, owner.name)
+
+
+class CustomResources:
+    """All objects of the four kinds."""
+
+    def __init__(self) -> None:
+        self._resources: dict[Key, Resource] = {}
+        #: owner UID -> keys of its children.
+        self._children: dict[str, set[Key]] = {}
+
+    def get(self, key: Key) -> Resource | None:
+        """The object, None if it is not there."""
+        return self._resources.get(key)
+
+    def group(self, key: Key) -> TPUNodeGroup | None:
+        """The group, None if it is not there."""
+        found = self._resources.get(key)
+        return found if isinstance(found, TPUNodeGroup) else None
+
+    def keys(self, kind: Kind | None = None) -> tuple[Key, ...]:
+        """All keys, or those of a kind."""
+        return tuple(key for key in self._resources if kind is None or key.kind is kind)
+
+    def children_of(self, uid: str) -> Mapping[Kind, tuple[Key, Resource]]:
+        """The children of the group with this UID, by kind."""
+        keys = self._children.get(uid, ())
+        return {key.kind: (key, self._resources[key]) for key in keys if key in self._resources}
+
+    def apply(self, kind: Kind, event_type: str | None, raw: Json) -> Change | None:
+        """Take an event of the watch. None when it brings nothing new: an echo of ours, or an older copy."""
+        key = key_of(kind, raw)
+        if event_type == "DELETED":
+            known = self._resources.get(key)
+            if known is None or known.metadata.uid != raw["metadata"]["uid"]:
+                return None
+            return self._forget(key)
+        try:
+            fresh = parse({**raw, "kind": kind.value})
+        except ValidationError as error:
+            first = str(error.errors()[0])
+            log.error("object cannot be read", key=str(key), problem=first)  # noqa: TRY400 - no traceback helps a user
+            return None
+        return self._take(key, fresh)
+
+    def replace(self, kind: Kind, raws: Iterable[Json]) -> list[Change]:
+        """Take a complete list: what is not in it is gone, though no event told."""
+        raws = list(raws)
+        listed = {key_of(kind, raw): raw["metadata"]["uid"] for raw in raws}
+        changes = [self._forget(key) for key in self.keys(kind) if listed.get(key) != self._resources[key].metadata.uid]
+        changes += [change for raw in raws if (change := self.apply(kind, None, raw)) is not None]
+        return changes
+
+    def wrote(self, key: Key, raw: Json, status: Status | None = None) -> None:
+        """Take the answer to a write of our own: its resourceVersion and finalizers, and the status that it carried."""
+        fresh = parse({**raw, "kind": key.kind.value})
+        known = self._resources.get(key)
+        if status is None and known is not None and known.metadata.uid == fresh.metadata.uid:
+            status = known.status  # type: ignore[attr-defined]  # every kind has one; the base class does not say so
+        self._store(key, fresh if status is None else fresh.model_copy(update={"status": status}))
+
+    def gone(self, key: Key) -> Change | None:
+        """An object went away with its last finalizer, which we removed."""
+        return self._forget(key) if key in self._resources else None
+
+    def _take(self, key: Key, fresh: Resource) -> Change | None:
+        known = self._resources.get(key)
+        if known is None or known.metadata.uid != fresh.metadata.uid:
+            self._store(key, fresh)
+            return Change(key, fresh, new=True)
+        if _version(fresh) <= _version(known):
+            return None
+        merged = fresh.model_copy(update={"status": known.status})  # type: ignore[attr-defined]
+        self._store(key, merged)
+        return Change(key, merged) if _significant(known) != _significant(fresh) else None
+
+    def _store(self, key: Key, resource: Resource) -> None:
+        self._resources[key] = resource
+        owner = resource.metadata.controller_owner
+        if owner is not None:
+            self._children.setdefault(owner.uid, set()).add(key)
+
+    def _forget(self, key: Key) -> Change:
+        resource = self._resources.pop(key)
+        owner = resource.metadata.controller_owner
+        if owner is not None:
+            siblings = self._children.get(owner.uid, set())
+            siblings.discard(key)
+            if not siblings:
+                self._children.pop(owner.uid, None)
+        return Change(key, resource, gone=True)
+
+
+def _version(resource: Resource) -> int:
+    """Resource versions grow (Kubernetes 1.35 made that official); one that is no number compares as newest."""
+    version = resource.metadata.resource_version
+    return int(version) if version.isdigit() else 2**63
+
+
+def _significant(resource: Resource) -> tuple[object, ...]:
+    metadata = resource.metadata
+    return metadata.generation, metadata.deletion_timestamp, metadata.finalizers, metadata.owner_references

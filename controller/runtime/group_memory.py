@@ -1,0 +1,175 @@
+"""What one group's looks remember between them: the inventory of its VMs as last read. In memory only.
+
+Losing it costs one list of the VMs. It is filled by lists and single reads, and knows the writes that GCE has accepted
+and not shown yet, so that a read in between does not undo them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from controller.api.constants import KEY_JOIN_TOKEN
+from controller.core.hosts import Hint, Inventory
+from controller.core.observed import Instance, ManagedInstance, Metadata, MigView, OperationError, TemplateView
+
+_MAX_HINTS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """An accepted setMetadata that carried a token, until a read shows it."""
+
+    token_id: str
+    operation: str
+    at: datetime
+
+
+@dataclass(slots=True)
+class GroupMemory:
+    """A group's inventory, and counters of its follow-ups."""
+
+    filled: bool = False
+    instances: dict[str, Instance] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+    members: dict[str, str] = field(default_factory=dict)
+    errors: tuple[OperationError, ...] = ()
+    #: When (in `sequence`) a Node of a name was seen last: an absence is believed only if it was read after that.
+    sighted: dict[str, int] = field(default_factory=dict)
+    sequence: int = 0
+    injections: dict[str, Injection] = field(default_factory=dict)
+    hints: dict[str, Hint] = field(default_factory=dict)
+    #: The MIG's counts at its last read, to tell whether anything moved.
+    counts: Mapping[str, int] = field(default_factory=dict)
+    quiet_looks: int = 0
+    template: TemplateView | None = None
+    #: Looks in a row that failed.
+    failures: int = 0
+    next_resync: datetime | None = None
+    last_event: datetime | None = None
+
+    def inventory(self, injectable: Mapping[str, str]) -> Inventory:
+        """A frozen copy for a decision."""
+        return Inventory(
+            filled=self.filled,
+            instances=dict(self.instances),
+            absent=frozenset(self.absent),
+            members=dict(self.members),
+            injected={instance_id: injection.at for instance_id, injection in self.injections.items()},
+            injectable=injectable,
+            hints=dict(self.hints),
+        )
+
+    def sight(self, name: str) -> None:
+        """A Node of this name came or spoke: what was known of the absence of its VM is stale."""
+        self.sequence += 1
+        self.sighted[name] = self.sequence
+        self.absent.discard(name)
+
+    def fill(self, instances: Iterable[Instance], known_names: Iterable[str], began: int) -> bool:
+        """Take a complete list that was asked for at sequence `began`. Known names without a VM are absent.
+
+        True if anything moved.
+        """
+        fresh = {instance.name: self._overlaid(instance) for instance in instances}
+        moved = _shape(fresh) != _shape(self.instances)
+        missing = {*known_names, *self.instances, *self.members} - fresh.keys()
+        self.absent = {name for name in missing if self.sighted.get(name, 0) <= began}
+        self.instances = fresh
+        self.filled = True
+        self._forget_the_gone()
+        return moved
+
+    def take(self, name: str, instance: Instance | None, began: int) -> bool:
+        """Take one read that was begun at sequence `began`. True if the VM changed."""
+        before = self.instances.get(name)
+        if instance is not None:
+            self.instances[name] = self._overlaid(instance)
+            self.absent.discard(name)
+        else:
+            self.instances.pop(name, None)
+            if self.sighted.get(name, 0) <= began:
+                self.absent.add(name)
+        after = self.instances.get(name)
+        return (before and (before.id, before.status)) != (after and (after.id, after.status))
+
+    def take_members(self, rows: Iterable[ManagedInstance]) -> None:
+        """Take the MIG's own list: who is a member, and why members that should be there are not."""
+        rows = tuple(rows)
+        self.members = {row.name: row.id for row in rows if row.id}
+        self.errors = tuple(error for row in rows if not row.status for error in row.errors[:1])
+
+    def take_mig(self, mig: MigView, *, follow_up: bool) -> bool:
+        """Take a read of the MIG. True if the VMs must be read: it counts others as running than we know of."""
+        if dict(mig.counts) != dict(self.counts):
+            self.counts = mig.counts
+            self.quiet_looks = 0
+        elif follow_up:
+            self.quiet_looks += 1
+        known = sum(instance.status == "RUNNING" for instance in self.instances.values())
+        return mig.running != known if mig.counts else not mig.is_stable
+
+    def reset(self, known_names: Iterable[str]) -> None:
+        """There is no MIG (any more), so there are no VMs."""
+        self.absent = {*known_names, *self.instances, *self.members}
+        self.instances, self.members, self.injections, self.counts = {}, {}, {}, {}
+        self.errors, self.quiet_looks, self.filled = (), 0, True
+
+    def hint(self, instance_id: str, hint: Hint) -> None:
+        """Remember what an event said of an incarnation."""
+        self.hints[instance_id] = hint
+        while len(self.hints) > _MAX_HINTS:
+            del self.hints[next(iter(self.hints))]
+
+    def injected(self, instance: Instance, injection: Injection) -> None:
+        """GCE has accepted a token for this incarnation."""
+        self.injections[instance.id] = injection
+        self._overlay_now(instance, injection.token_id)
+
+    def scrubbed(self, instance: Instance) -> None:
+        """GCE has accepted the removal of the token."""
+        self.injections.pop(instance.id, None)
+        self._overlay_now(instance, "")
+
+    def injection_failed(self, instance_id: str) -> None:
+        """The injection had no effect: what a read shows counts again."""
+        self.injections.pop(instance_id, None)
+
+    def unconfirmed(self, names: Iterable[str], now: datetime, age: float) -> list[tuple[Instance, Injection]]:
+        """Injections into these VMs, at least `age` seconds old, that the last read did not show."""
+        found = []
+        for name in names:
+            instance = self.instances.get(name)
+            injection = self.injections.get(instance.id) if instance else None
+            if instance and injection and (now - injection.at).total_seconds() >= age:
+                found.append((instance, injection))
+        return found
+
+    def _overlaid(self, instance: Instance) -> Instance:
+        injection = self.injections.get(instance.id)
+        if injection is None:
+            return instance
+        if instance.metadata.token_id == injection.token_id:
+            del self.injections[instance.id]
+            return instance
+        return replace(instance, metadata=_with_token(instance.metadata, injection.token_id))
+
+    def _overlay_now(self, instance: Instance, token_id: str) -> None:
+        current = self.instances.get(instance.name)
+        if current is not None and current.id == instance.id:
+            self.instances[instance.name] = replace(current, metadata=_with_token(current.metadata, token_id))
+
+    def _forget_the_gone(self) -> None:
+        ids = {instance.id for instance in self.instances.values()}
+        self.injections = {key: value for key, value in self.injections.items() if key in ids}
+
+
+def _with_token(metadata: Metadata, token_id: str) -> Metadata:
+    """The metadata as it will be. Its fingerprint is not known: whoever writes next must read first."""
+    items = {key: value for key, value in metadata.items() if key != KEY_JOIN_TOKEN}
+    if token_id:
+        items[KEY_JOIN_TOKEN] = f"{token_id}.redacted"
+    return Metadata(items, "")
+
+
+def _shape(instances: Mapping[str, Instance]) -> dict[str, tuple[str, str]]:
+    return {name: (instance.id, instance.status) for name, instance in instances.items()}
