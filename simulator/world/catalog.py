@@ -125,7 +125,7 @@ class Catalog:
                 raise error
             fault = Fault("RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", error.message, grpc=9)
         operation = self._operations.start(self._task("delete", entry, caller, {}, request_id))
-        entry.deleting = fault is None
+        entry.deleting, operation.futile = fault is None, fault is not None
         if entry.deleting:
             self._show(entry, "DELETING")
         self._kernel.spawn(self._delete(entry, operation, fault))

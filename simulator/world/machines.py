@@ -109,6 +109,7 @@ class Machines:
         delta = instance.metadata.delta(items)
         task = replace(self._task("setMetadata", instance, caller, request_id), delta=delta)
         operation = self._operations.start(task)
+        operation.futile = sent != instance.metadata.fingerprint or not delta.keys
         self._kernel.spawn(self._write_metadata(instance, items, sent, operation))
         return operation
 

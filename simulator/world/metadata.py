@@ -30,6 +30,11 @@ class Delta:
     modified: tuple[str, ...]
     deleted: tuple[str, ...]
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys that change."""
+        return (*self.added, *self.modified, *self.deleted)
+
 
 def _fingerprint(items: Mapping[str, str]) -> str:
     digest = hashlib.sha256()

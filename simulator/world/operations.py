@@ -48,6 +48,8 @@ class Operation:
     started: datetime | None = None
     ended: datetime | None = None
     fault: Fault | None = None
+    #: Known at acceptance to change nothing: it will fail, or there is nothing to change.
+    futile: bool = False
     done: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
     def body(self) -> Json:
