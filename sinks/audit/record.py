@@ -1,23 +1,41 @@
 """One action of the operator, as an audit record: who did what to which resource, why, and what came of it.
 
 Pure, and cheap enough to make for every action. A record holds text from known fields alone: no request body, no
-metadata value, no exception object, so a secret has no way in.
+metadata value, no exception object. What is no text stays out, and what looks like a join token is cut from what is.
 """
 
+import hashlib
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any, Final
+
+#: The log that actions are written to (the part after `projects/<project>/logs/`).
+ACTIONS_LOG: Final = "tpu-node-group-actions"
+PRODUCER: Final = "tpu-node-group-controller"
+
+#: A kubeadm token: its first half is its public id, the second its secret.
+_TOKEN: Final = re.compile(r"(?<![a-z0-9])([a-z0-9]{6})\.[a-z0-9]{16}(?![a-z0-9])")
+#: With these a record stays far below the 256 KB of a log entry, whatever its characters (facts: audit logs, 5).
+_LONGEST_TEXT: Final = 8192
+_LONGEST_NAME: Final = 1024
 
 
 class Outcome(StrEnum):
     """What came of an action."""
 
+    #: The write-ahead line: it is about to be done. Goes to the JSON lines only.
+    BEGUN = "begun"
     #: An operation was accepted; its end is told by another record or event.
     ACCEPTED = "accepted"
     DONE = "done"
     FAILED = "failed"
     #: Not done after all: nothing would have changed, or the lease was lost.
     SKIPPED = "skipped"
+
+
+_SEVERITY: Final = {Outcome.FAILED: "ERROR", Outcome.BEGUN: "DEBUG", Outcome.SKIPPED: "INFO"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +51,9 @@ class AuditCause:
     #: metadata.generation of the custom resource that was acted for, 0 if unknown.
     generation: int = 0
 
+    def __post_init__(self) -> None:
+        _clean(self, names=("kind", "event"), texts=("detail",))
+
 
 @dataclass(frozen=True, slots=True)
 class AuditOperation:
@@ -42,6 +63,9 @@ class AuditOperation:
     first: bool = False
     last: bool = False
 
+    def __post_init__(self) -> None:
+        _clean(self, names=("id",))
+
 
 @dataclass(frozen=True, slots=True)
 class AuditFailure:
@@ -49,6 +73,9 @@ class AuditFailure:
 
     code: str
     message: str
+
+    def __post_init__(self) -> None:
+        _clean(self, names=("code",), texts=("message",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +99,97 @@ class AuditRecord:
     #: The request id that GCE was given, "" where there was none.
     request_id: str = ""
     operation: AuditOperation | None = None
+
+    def __post_init__(self) -> None:
+        _clean(self, names=("action", "resource", "group", "identity", "request_id"))
+
+    @property
+    def timestamp(self) -> str:
+        """RFC 3339, UTC: when the act began, so the same for every attempt to write the record."""
+        return _rfc3339(self.started)
+
+    @property
+    def insert_id(self) -> str:
+        """The same for every attempt to write this record, and another for any other record."""
+        parts = (
+            self.timestamp,
+            self.identity,
+            self.group,
+            self.action,
+            self.resource,
+            self.request_id,
+            self.outcome,
+            self.operation.id if self.operation else "",
+        )
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+    @property
+    def severity(self) -> str:
+        """A LogSeverity: ERROR for what failed, NOTICE for what was done."""
+        return _SEVERITY.get(self.outcome, "NOTICE")
+
+    def to_payload(self) -> dict[str, Any]:
+        """The jsonPayload. What is empty or unknown is left out."""
+        cause = self.cause
+        payload: dict[str, Any] = {
+            "action": self.action,
+            "resource": self.resource,
+            "group": self.group,
+            "identity": self.identity,
+            "outcome": self.outcome.value,
+            "cause": {
+                "kind": cause.kind,
+                **({"at": _rfc3339(cause.at)} if cause.at else {}),
+                **({"event": cause.event} if cause.event else {}),
+                **({"detail": cause.detail} if cause.detail else {}),
+                **({"generation": cause.generation} if cause.generation else {}),
+            },
+        }
+        if self.failure is not None:
+            payload["failure"] = {"code": self.failure.code, "message": self.failure.message}
+        if self.outcome is not Outcome.BEGUN:
+            payload["latency_ms"] = round(self.latency_ms, 3)
+        if self.request_id:
+            payload["request_id"] = self.request_id
+        return payload
+
+    def to_entry(self, log_name: str) -> dict[str, Any]:
+        """The LogEntry as REST JSON. `log_name` is `projects/<project>/logs/<log>`."""
+        entry: dict[str, Any] = {
+            "logName": log_name,
+            "resource": {"type": "global", "labels": {"project_id": log_name.split("/")[1]}},
+            "jsonPayload": self.to_payload(),
+            "insertId": self.insert_id,
+            "timestamp": self.timestamp,
+            "severity": self.severity,
+        }
+        if self.operation is not None:
+            entry["operation"] = {
+                "id": self.operation.id,
+                "producer": PRODUCER,
+                "first": self.operation.first,
+                "last": self.operation.last,
+            }
+        return entry
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _clean(holder: Any, names: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> None:
+    for name in names:
+        object.__setattr__(holder, name, _text(getattr(holder, name), _LONGEST_NAME))
+    for name in texts:
+        object.__setattr__(holder, name, _text(getattr(holder, name), _LONGEST_TEXT))
+
+
+def _text(value: Any, longest: int) -> str:
+    """Text that may be written down: no other type, no join token, no lone surrogate, no more than `longest`."""
+    if not isinstance(value, str):
+        return f"<{type(value).__name__}>"
+    if not value.isascii():
+        value = value.encode("utf-8", "replace").decode("utf-8")
+    # Cut after the tokens are gone: half a token would pass unseen.
+    value = _TOKEN.sub(r"\1.<redacted>", value)
+    return value if len(value) <= longest else f"{value[:longest]}... ({len(value) - longest} more)"
