@@ -1,0 +1,146 @@
+"""Cloud Logging on the wire: google.logging.v2 over gRPC, and entries:write over REST for what runs in a VM."""
+
+import re
+from typing import Any
+
+from aiohttp import web
+from google.cloud.audit import audit_log_pb2  # noqa: F401 - registers AuditLog, which payloads hold as an Any
+from google.cloud.logging_v2 import types
+from google.protobuf import json_format
+from google.rpc import code_pb2, status_pb2  # type: ignore[import-untyped]
+
+from simulator.logging.intake import Rejected, write_entries
+from simulator.logging.query import QueryError, compile_query
+from simulator.logging.records import LogRecords
+from simulator.rpc import RpcError, RpcFace, Unary
+from simulator.seams import CallFaults, CallLog, Json, LogWriter
+
+__all__ = ["LoggingFace"]
+
+_PAGE = 1000
+_NAME_FILTER = re.compile(r"(projects|folders|organizations|billingAccounts)/[^/]+")
+_PartialErrors = types.WriteLogEntriesPartialErrors.pb()
+
+
+class LoggingFace:
+    """Hands entries to the router, and lists those that it remembers."""
+
+    def __init__(self, log: LogWriter, records: LogRecords, calls: CallLog, faults: CallFaults) -> None:
+        self._log = log
+        self._records = records
+        self._calls = calls
+        self._faults = faults
+
+    def handlers(self) -> Any:
+        """The generic handler of LoggingServiceV2."""
+        write, listing = types.WriteLogEntriesRequest.pb(), types.ListLogEntriesRequest.pb()
+        return RpcFace("logging", "google.logging.v2.LoggingServiceV2", self._calls, self._faults).handlers(
+            {
+                "WriteLogEntries": Unary(write, types.WriteLogEntriesResponse.pb(), self._write, "changed"),
+                "ListLogEntries": Unary(listing, types.ListLogEntriesResponse.pb(), self._list),
+            }
+        )
+
+    def routes(self) -> list[web.RouteDef]:
+        """`POST /v2/entries:write`: what the startup script calls. Any bearer token will do."""
+        return [web.post("/v2/entries:write", self._write_rest)]
+
+    async def _write(self, request: Any, _context: Any) -> Any:
+        if not request.entries:
+            raise RpcError("INVALID_ARGUMENT", "The request has no entries")
+        body = _to_json(request)
+        rejected = write_entries(
+            self._log,
+            body["entries"],
+            body,
+            partial_success=request.partial_success,
+            dry_run=request.dry_run,
+        )
+        if rejected.reasons:
+            raise _write_error(rejected, partial_success=request.partial_success)
+        return types.WriteLogEntriesResponse.pb()()
+
+    async def _list(self, request: Any, _context: Any) -> Any:
+        wrong = [name for name in request.resource_names if not _NAME_FILTER.match(name)]
+        if wrong or not request.resource_names:
+            raise RpcError("INVALID_ARGUMENT", f"resource_names must be like projects/my-project; got {wrong}")
+        if request.order_by not in {"", "timestamp asc", "timestamp desc", "timestamp"}:
+            raise RpcError(
+                "INVALID_ARGUMENT", f'order_by is "timestamp asc" or "timestamp desc", not {request.order_by!r}'
+            )
+        try:
+            matches = compile_query(request.filter)
+        except QueryError as error:
+            raise RpcError("INVALID_ARGUMENT", f"Unparseable filter: {error}") from error
+        parents = tuple(f"{_NAME_FILTER.match(name)[0]}/" for name in request.resource_names)  # type: ignore[index]
+        found = self._records.query(lambda entry: entry["logName"].startswith(parents) and matches(entry))
+        ordered = sorted(found, key=lambda entry: entry["timestamp"], reverse=request.order_by == "timestamp desc")
+        start, size = _offset(request.page_token), request.page_size or _PAGE
+        page = ordered[start : start + size]
+        more = str(start + size) if start + size < len(ordered) else ""
+        response = types.ListLogEntriesResponse.pb()(next_page_token=more)
+        for entry in page:
+            json_format.ParseDict(entry, response.entries.add(), ignore_unknown_fields=True)
+        return response
+
+    async def _write_rest(self, request: web.Request) -> web.Response:
+        fault = self._faults.next("logging", "LoggingServiceV2.WriteLogEntries")
+        code, message = 200, ""
+        if fault and fault.effect == "error-before":
+            code, message = 503, f"planned fault: {fault.code} before the call took effect"
+        else:
+            try:
+                body = await request.json()
+                message = self._write_body(body)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                message = f"the body is not that of entries.write: {error}"
+            code = 400 if message else 200
+        self._calls.record(
+            caller="anonymous",
+            api="logging",
+            method="LoggingServiceV2.WriteLogEntries",
+            code=str(code),
+            effect="none" if message else "changed",
+        )
+        if message:
+            return web.json_response({"error": {"code": code, "message": message}}, status=code)
+        return web.json_response({})
+
+    def _write_body(self, body: Json) -> str:
+        rejected = write_entries(
+            self._log,
+            body["entries"],
+            body,
+            partial_success=bool(body.get("partialSuccess")),
+            dry_run=bool(body.get("dryRun")),
+        )
+        return "; ".join(f"entry {index}: {reason}" for index, reason in sorted(rejected.reasons.items()))
+
+
+def _to_json(request: Any) -> Json:
+    try:
+        body: Json = json_format.MessageToDict(request)
+    except (TypeError, json_format.SerializeToJsonError) as error:
+        raise RpcError("INVALID_ARGUMENT", f"a protoPayload of a type that is not known here: {error}") from error
+    return body
+
+
+def _write_error(rejected: Rejected, *, partial_success: bool) -> RpcError:
+    """The error of entries.write, with each entry's own where the valid ones were written."""
+    first = rejected.reasons[min(rejected.reasons)]
+    status = status_pb2.Status(code=code_pb2.INVALID_ARGUMENT, message=first)
+    if partial_success:
+        errors = _PartialErrors()
+        for index, reason in rejected.reasons.items():
+            errors.log_entry_errors[index].code = code_pb2.INVALID_ARGUMENT
+            errors.log_entry_errors[index].message = reason
+        status.details.add().Pack(errors)
+    return RpcError("INVALID_ARGUMENT", first, status.SerializeToString())
+
+
+def _offset(token: str) -> int:
+    if not token:
+        return 0
+    if not token.isdigit():
+        raise RpcError("INVALID_ARGUMENT", "page_token is not one that was handed out")
+    return int(token)

@@ -1,0 +1,128 @@
+"""The log router: stamps every entry, lets the sink's filter decide, and publishes what it admits after its latency.
+
+What is promised is what the real path promises: at least once, in no order. Planned event faults act here.
+"""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from simulator.faults import EventFault, Faults
+from simulator.logging.kinds import event_names
+from simulator.logging.latency import Latency
+from simulator.logging.query import Predicate, compile_query
+from simulator.logging.records import LogRecord, LogRecords, key_of
+from simulator.pubsub.topic import EventTopic
+from simulator.seams import Json, Now
+
+__all__ = ["LogRouter", "sink_filter"]
+
+#: How long a swapped entry waits for one to pass it, unless its fault says otherwise.
+_SWAP_SECONDS = 5.0
+_FILTER = "terraform/modules/event-pipeline/filter.tftpl"
+
+
+def sink_filter() -> str:
+    """The text of the filter that Terraform gives the sink: the packaged copy, else the checkout's."""
+    packaged = Path(__file__).with_name("filter.tftpl")
+    return (packaged if packaged.exists() else Path(__file__).parents[2] / _FILTER).read_text(encoding="utf-8")
+
+
+class LogRouter:
+    """Implements `seams.LogWriter`. Publishing needs a running event loop."""
+
+    def __init__(
+        self, now: Now, topic: EventTopic, faults: Faults, latency: Latency, *, seed: int = 0, query: str | None = None
+    ) -> None:
+        self._now = now
+        self._topic = topic
+        self._faults = faults
+        self._latency = latency
+        self._admits: Predicate = compile_query(sink_filter() if query is None else query)
+        self._random = random.Random(f"insert ids {seed}")
+        self._timers: set[asyncio.TimerHandle] = set()
+        #: Swapped entries whose time has come and that wait to be passed.
+        self._held: list[LogRecord] = []
+        self.records = LogRecords()
+
+    def write(self, entry: Json) -> None:
+        """Take one LogEntry (REST JSON). What its writer left out is set: timestamp, insertId, receiveTimestamp."""
+        delay = self._latency.seconds(entry)
+        stamped = {"insertId": self._insert_id(), "timestamp": _micros(self._now()), **entry}
+        stamped["receiveTimestamp"] = _nanos(self._now() + timedelta(seconds=delay))
+        names = event_names(stamped)
+        body = json.dumps(stamped, separators=(",", ":")).encode()
+        record = LogRecord(key_of(stamped), names[0], body, self._admits(stamped))
+        self.records.add(record)
+        if record.admitted:
+            self._route(record, stamped, delay, self._faults.next_event(names))
+
+    def close(self) -> None:
+        """Publish nothing more."""
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+
+    def _route(self, record: LogRecord, entry: Json, delay: float, fault: EventFault | None) -> None:
+        record.fault = fault.effect if fault else ""
+        extra = fault.milliseconds / 1000 if fault else 0.0
+        match record.fault:
+            case "drop":
+                return
+            case "swap":
+                self._later(delay, lambda: self._hold(record, extra or _SWAP_SECONDS))
+            case "delay":
+                self._later(delay + extra, lambda: self._pass(record))
+            case "duplicate":
+                self._later(delay, lambda: self._pass(record))
+                again = extra or self._latency.seconds(entry)
+                self._later(delay + again, lambda: self._pass(record))
+            case _:
+                self._later(delay, lambda: self._pass(record))
+
+    def _pass(self, record: LogRecord) -> None:
+        """Publish it, and what waited to be passed by it."""
+        self._publish(record)
+        held, self._held = self._held, []
+        for waiting in held:
+            self._publish(waiting)
+
+    def _hold(self, record: LogRecord, seconds: float) -> None:
+        self._held.append(record)
+
+        def alone() -> None:
+            if record in self._held:
+                self._held.remove(record)
+                self._publish(record)
+
+        self._later(seconds, alone)
+
+    def _publish(self, record: LogRecord) -> None:
+        timestamp = record.key.rsplit("|", 2)[1]
+        self._topic.publish(
+            record.body,
+            {"logging.googleapis.com/timestamp": timestamp},
+            lambda message_id: record.published.append((self._now(), message_id)),
+        )
+
+    def _later(self, seconds: float, what: Callable[[], None]) -> None:
+        def run() -> None:
+            self._timers.discard(timer)
+            what()
+
+        timer = asyncio.get_running_loop().call_later(seconds, run)
+        self._timers.add(timer)
+
+    def _insert_id(self) -> str:
+        return "".join(self._random.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=13))
+
+
+def _micros(at: datetime) -> str:
+    return at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def _nanos(at: datetime) -> str:
+    return at.replace(tzinfo=None).isoformat(timespec="microseconds") + "000Z"

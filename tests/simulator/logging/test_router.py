@@ -1,0 +1,184 @@
+"""The way of an entry from its writer to the topic."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from simulator.faults import FaultError
+from simulator.logging.kinds import event_names, known_event
+from simulator.logging.latency import Latency
+from simulator.logging.query import compile_query
+from simulator.logging.router import sink_filter
+from sinks.intake.entry import decode
+from sinks.intake.events import Event
+from tests.simulator.logging.conftest import Logs, audit, written
+
+
+async def names(logs: Logs, count: int) -> list[str]:
+    """The VMs of the first so many messages, in the order of their publication."""
+    await logs.topic.reached(count)
+    return [
+        json.loads(data).get("protoPayload", {"resourceName": "/other"})["resourceName"].rpartition("/")[2]
+        for data, _ in logs.topic.messages
+    ]
+
+
+async def test_an_admitted_entry_is_published_as_json_with_its_timestamp(logs: Logs) -> None:
+    logs.router.write(audit("vm-1"))
+    await names(logs, 1)
+    data, attributes = logs.topic.messages[0]
+    assert (json.loads(data), attributes) == (
+        audit("vm-1") | {"receiveTimestamp": "2026-01-02T03:04:05.678901000Z"},
+        {"logging.googleapis.com/timestamp": "2026-01-02T03:04:05.000001Z"},
+    )
+    assert logs.router.records.shown(full=False, last=10) == [
+        {
+            "key": f"{audit('vm-1')['logName']}|2026-01-02T03:04:05.000001Z|id-vm-1",
+            "event": "instance.inserted",
+            "admitted": True,
+            "fault": "",
+            "published": [{"at": "2026-01-02T03:04:05.678901Z", "messageId": "1"}],
+        }
+    ]
+
+
+async def test_what_the_filter_drops_is_remembered_but_not_published(logs: Logs) -> None:
+    logs.router.write(audit("vm-1", "v1.compute.instances.setMetadata"))
+    logs.router.write(audit("vm-2"))
+    assert await names(logs, 1) == ["vm-2"]
+    shown = logs.router.records.shown(full=False, last=10)
+    assert [(record["event"], record["admitted"]) for record in shown] == [
+        ("instance.metadata", False),
+        ("instance.inserted", True),
+    ]
+
+
+async def test_an_entry_without_insert_id_and_time_gets_them(logs: Logs) -> None:
+    logs.router.write(written("tpu-node-bootstrap", instance="vm-1", step="booted"))
+    await names(logs, 1)
+    entry = json.loads(logs.topic.messages[0][0])
+    assert (len(entry["insertId"]), entry["timestamp"]) == (13, "2026-01-02T03:04:05.678901Z")
+
+
+ADMITTED: list[tuple[dict[str, Any], bool]] = [
+    (audit("vm"), True),
+    (audit("vm", operation={"first": True}), True),
+    (audit("vm", "v1.compute.instances.setMetadata"), False),
+    (audit("vm", "v1.compute.instances.setMetadata", severity="ERROR"), True),
+    (audit("vm", "compute.instances.preempted"), True),
+    (audit("vm", resource={"type": "gce_resource_policy"}), True),
+    (audit("vm", resource={"type": "gce_disk"}), False),
+    (audit("vm", logName="projects/p/logs/cloudaudit.googleapis.com%2Fsystem_event"), True),
+    (audit("vm", logName="projects/p/logs/cloudaudit.googleapis.com%2Fdata_access"), False),
+    (audit("vm", protoPayload={"serviceName": "storage.googleapis.com"}), False),
+    (written("tpu-node-bootstrap", step="booted"), True),
+    (written("tpu-node-group-canary", cluster="c"), True),
+    (written("tpu-node-group-actions", action="InjectToken"), False),
+    (written("stdout"), False),
+]
+
+
+@pytest.mark.parametrize(("entry", "admitted"), ADMITTED)
+def test_the_sinks_filter_admits_what_the_operator_needs_and_nothing_else(
+    entry: dict[str, Any],
+    *,
+    admitted: bool,
+) -> None:
+    assert compile_query(sink_filter())(entry) is admitted
+
+
+async def test_a_dropped_event_never_comes(logs: Logs) -> None:
+    logs.faults.plan({"event": "instance.inserted", "nth": 2, "effect": "drop"})
+    for name in ("vm-1", "vm-2", "vm-3"):
+        logs.router.write(audit(name))
+    assert await names(logs, 2) == ["vm-1", "vm-3"]
+    assert [record["fault"] for record in logs.router.records.shown(full=False, last=10)] == ["", "drop", ""]
+
+
+async def test_a_duplicated_event_comes_twice_with_the_same_insert_id(logs: Logs) -> None:
+    logs.faults.plan({"event": "*", "effect": "duplicate"})
+    logs.router.write(audit("vm-1"))
+    assert await names(logs, 2) == ["vm-1", "vm-1"]
+    assert len({json.loads(data)["insertId"] for data, _ in logs.topic.messages}) == 1
+
+
+async def test_a_swapped_event_comes_after_the_next_one(logs: Logs) -> None:
+    logs.faults.plan({"event": "instance.inserted.last", "effect": "swap"})
+    for name in ("vm-1", "vm-2", "vm-3"):
+        logs.router.write(audit(name))
+    assert await names(logs, 3) == ["vm-2", "vm-1", "vm-3"]
+
+
+async def test_a_swapped_event_that_nothing_passes_comes_alone(logs: Logs) -> None:
+    logs.faults.plan({"event": "instance.inserted", "effect": "swap", "ms": 20})
+    logs.router.write(audit("vm-1"))
+    assert await names(logs, 1) == ["vm-1"]
+
+
+async def test_a_delayed_event_comes_late(logs: Logs) -> None:
+    logs.faults.plan({"event": "instance.inserted", "effect": "delay", "ms": 50})
+    logs.router.write(audit("vm-1"))
+    logs.router.write(audit("vm-2"))
+    assert await names(logs, 2) == ["vm-2", "vm-1"]
+
+
+async def test_only_admitted_entries_count_for_a_fault(logs: Logs) -> None:
+    logs.faults.plan({"event": "instance.metadata", "nth": 1, "effect": "drop"})
+    logs.router.write(audit("vm-1", "v1.compute.instances.setMetadata"))
+    logs.router.write(audit("vm-2", "v1.compute.instances.setMetadata", severity="ERROR"))
+    logs.router.write(audit("vm-3"))
+    assert await names(logs, 1) == ["vm-3"]
+
+
+NAMED = [
+    (audit("vm"), ("instance.inserted", "instance.inserted.last", "*")),
+    (audit("vm", operation={"first": True}), ("instance.inserted", "instance.inserted.first", "*")),
+    (
+        audit("vm", "compute.instances.preempted", operation={"first": True, "last": True}),
+        ("instance.preempted", "instance.preempted.only", "*"),
+    ),
+    (audit("vm", "beta.compute.instanceGroupManagers.resize"), ("group.changed", "group.changed.last", "*")),
+    (audit("vm", "compute.instances.repair.recreateInstance"), ("instance.repair", "instance.repair.last", "*")),
+    (
+        written("tpu-node-bootstrap", instance="vm", step="joined"),
+        ("instance.bootstrap", "instance.bootstrap.joined", "*"),
+    ),
+    (written("tpu-node-group-canary", cluster="c", instance="i"), ("canary.canary", "*")),
+    (written("other"), ("*",)),
+]
+
+
+@pytest.mark.parametrize(("entry", "expected"), NAMED)
+def test_an_entry_has_the_names_that_events_decode_gives_it(entry: dict[str, Any], expected: tuple[str, ...]) -> None:
+    assert event_names(entry) == expected
+    assert all(known_event(name) for name in expected)
+    decoded = decode(json.dumps({"timestamp": "2026-01-02T03:04:05Z", "insertId": "x"} | entry).encode())
+    if expected != ("*",) and "resize" not in json.dumps(entry) and "repair" not in json.dumps(entry):
+        assert isinstance(decoded, Event)
+        assert f"{decoded.resource}.{decoded.kind}" == expected[0]
+
+
+@pytest.mark.parametrize("name", ["instance.exploded", "group.preempted", "instance.inserted.middle", "instance", ""])
+def test_a_fault_for_an_event_that_does_not_exist_is_refused(logs: Logs, name: str) -> None:
+    with pytest.raises(FaultError, match="events decode"):
+        logs.faults.plan({"event": name, "effect": "drop"})
+
+
+@pytest.mark.parametrize(
+    ("entry", "median", "most"),
+    [
+        (audit("vm", operation={"first": True}), 1.2, 2.8),
+        (audit("vm"), 0.7, 1.2),
+        (audit("vm", logName="projects/p/logs/cloudaudit.googleapis.com%2Fsystem_event"), 0.7, 1.3),
+        (written("tpu-node-bootstrap"), 0.7, 1.2),
+    ],
+)
+def test_latencies_are_those_of_the_facts(entry: dict[str, Any], median: float, most: float) -> None:
+    seed = random.randrange(10**6)
+    latency = Latency(seed)
+    drawn = sorted(latency.seconds(entry) for _ in range(2000))
+    assert drawn[-1] <= most, f"seed {seed}"
+    assert abs(drawn[1000] - median) < 0.1, f"seed {seed}"
+    assert Latency(seed, 0.5).seconds(entry) == Latency(seed).seconds(entry) / 2
