@@ -1,0 +1,62 @@
+"""`run`: the operator itself. Its flags are the settings: one each, made from the model, so that none is forgotten."""
+
+import inspect
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from controller.cli.errors import CommandError
+from controller.settings import Settings, SettingsError, flag_name, load
+from controller.settings.reference import default_of, group_of
+
+
+def _metavar(field: FieldInfo) -> str:
+    """What may stand behind a flag, as the help shows it."""
+    kind = field.annotation
+    if get_origin(kind) is Literal:
+        return "|".join(get_args(kind))
+    names: dict[Any, str] = {bool: "true|false", int: "NUMBER", float: "NUMBER", str: "TEXT"}
+    return names.get(kind, "DURATION,..." if get_origin(kind) is tuple else "DURATION")
+
+
+def _option(name: str, field: FieldInfo) -> inspect.Parameter:
+    default = default_of(field)
+    shown = f"{field.description} [{default}]" if default else field.description
+    option = typer.Option(
+        flag_name(name), metavar=_metavar(field), help=shown, rich_help_panel=group_of(field), show_default=False
+    )
+    kind = Annotated[str | None, option]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+
+
+def _with_a_flag_for_each_setting(command: Callable[..., int]) -> Callable[..., int]:
+    """Give the command the signature that typer reads its options from."""
+    own = inspect.signature(command).parameters["config"]
+    parameters = [own, *(_option(name, field) for name, field in Settings.model_fields.items())]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+@_with_a_flag_for_each_setting
+def command(
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="TOML file of settings.", show_default=False),
+    ] = None,
+    **flags: str | None,
+) -> int:
+    """Be the operator, until SIGTERM or SIGINT."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    try:
+        settings = load(given, os.environ, config)
+    except SettingsError as error:
+        raise CommandError(*error.problems) from None
+    from controller.app import run  # noqa: PLC0415 - imports Google's clients: seconds
+
+    return run(settings)

@@ -1,0 +1,34 @@
+"""Values of options, read so that a wrong one is answered with what is allowed."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TypeVar
+
+import typer
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def choice(kind: type[Choice]) -> Callable[[str], Choice]:
+    """A parser of one of an enum's values."""
+
+    def parse(written: str) -> Choice:
+        try:
+            return kind(written)
+        except ValueError:
+            raise typer.BadParameter(f"{written!r} is none of {', '.join(kind)}") from None
+
+    return parse
+
+
+def choices(kind: type[StrEnum]) -> str:
+    """An enum's values, as the help shows them."""
+    return "|".join(kind)
+
+
+def whole_number(written: str) -> int:
+    """A parser of whole numbers."""
+    try:
+        return int(written)
+    except ValueError:
+        raise typer.BadParameter(f"{written!r} is not a whole number") from None

@@ -1,0 +1,84 @@
+"""The Kubernetes API as the demo's user has it: apply, delete, watch, over the kubeconfig that the simulator wrote."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from kubernetes.aio import client, config, watch
+
+from controller.api.constants import GROUP, LABEL_TOKEN_INSTANCE_ID, VERSION
+from controller.demo.options import GROUP as NAME
+from controller.demo.options import NAMESPACE
+from controller.demo.witness import Witness
+
+Json = dict[str, Any]
+_PLURAL: Final = "tpunodegroups"
+#: Neither has annotations.
+_LOADER: Final[Any] = config
+_WATCH: Final[Any] = watch
+
+
+class Cluster:
+    """One user's connection."""
+
+    def __init__(self, api: client.ApiClient) -> None:
+        self._core = client.CoreV1Api(api)
+        self._custom = client.CustomObjectsApi(api)
+        self._leases = client.CoordinationV1Api(api)
+
+    async def apply(self, manifest: Json) -> None:
+        """Create the group."""
+        await self._custom.create_namespaced_custom_object(GROUP, VERSION, NAMESPACE, _PLURAL, manifest)
+
+    async def delete(self) -> None:
+        """Delete the group, in the background."""
+        await self._custom.delete_namespaced_custom_object(GROUP, VERSION, NAMESPACE, _PLURAL, NAME)
+
+    async def leader(self, namespace: str) -> str:
+        """Who holds a Lease in the operator's namespace; "" when nobody does."""
+        leases = await self._leases.list_namespaced_lease(namespace)
+        holders = (lease.spec.holder_identity for lease in leases.items if lease.spec)
+        return next((holder for holder in holders if holder), "")
+
+    async def watch(self, witness: Witness) -> None:
+        """Show the witness every change, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(
+                _follow(
+                    witness.see_group,
+                    self._custom.list_namespaced_custom_object,
+                    group=GROUP,
+                    version=VERSION,
+                    namespace=NAMESPACE,
+                    plural=_PLURAL,
+                    field_selector=f"metadata.name={NAME}",
+                )
+            )
+            tasks.create_task(_follow(witness.see_node, self._core.list_node))
+            tasks.create_task(
+                _follow(
+                    witness.see_secret,
+                    self._core.list_namespaced_secret,
+                    namespace="kube-system",
+                    label_selector=LABEL_TOKEN_INSTANCE_ID,
+                )
+            )
+
+
+async def _follow(see: Callable[[str, Json], None], listing: Any, **arguments: Any) -> None:
+    """What is there, then every change; again from the start when the server ends the watch for good."""
+    while True:
+        async with _WATCH.Watch().stream(listing, **arguments) as events:
+            async for event in events:
+                see(event["type"], event["raw_object"])
+
+
+@asynccontextmanager
+async def connect(kubeconfig: Path) -> AsyncIterator[Cluster]:
+    """A connection by this kubeconfig's current context."""
+    settings = client.Configuration()
+    await _LOADER.load_kube_config(config_file=str(kubeconfig), client_configuration=settings)
+    async with client.ApiClient(settings) as api:
+        yield Cluster(api)

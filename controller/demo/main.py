@@ -1,0 +1,172 @@
+"""The demo from start to report. Whatever ends it, signals too, ends its processes first."""
+
+import asyncio
+import json
+import signal
+import tempfile
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from controller.adapters.clock import SystemClock
+from controller.demo.history import History
+from controller.demo.leftovers import things_in
+from controller.demo.narrator import Narrator
+from controller.demo.options import GROUP, DemoOptions
+from controller.demo.processes import ProcessError
+from controller.demo.report import Report, calls_made, compute_calls
+from controller.demo.screen import Screen
+from controller.demo.stage import Stage, stage
+from controller.demo.story import Story, StoryError
+from controller.demo.verdict import breaches
+from controller.demo.witness import Witness
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: How long what was deleted may take to leave both APIs, in seconds.
+_SWEPT: Final = 10.0
+
+
+def run(options: DemoOptions) -> int:
+    """Play the demo; 0 when all was well, 1 when not, 128 + N when signal N ended it."""
+    return asyncio.run(_until_signalled(_perform(options)))
+
+
+async def _until_signalled(work: Awaitable[int]) -> int:
+    """The work's result; at the first signal it is cancelled, which cleans up. Later signals cannot hurry that."""
+    task = asyncio.ensure_future(work)
+    caught: list[int] = []
+    loop = asyncio.get_running_loop()
+
+    def stop(number: int) -> None:
+        if not caught:
+            caught.append(number)
+            task.cancel()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop, number)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return 128 + caught[0] if caught else 1
+
+
+async def _perform(options: DemoOptions) -> int:
+    console = Console(quiet=options.json, highlight=False)
+    screen = Screen(console)
+    with tempfile.TemporaryDirectory(prefix="tpu-node-group-demo-") as folder:
+        screen.note("Starting the simulated Google Cloud and Kubernetes, and the operator ...")
+        try:
+            async with stage(options, Path(folder)) as scene:
+                report = await _Performance(options, scene, screen).play()
+                screen.end(report)
+                if options.json:
+                    print(json.dumps(report.to_json()), flush=True)  # noqa: T201 - what --json asks for
+                if options.keep:
+                    await _keep(scene, screen, Path(folder))
+        except ProcessError as error:
+            report = Report(options.scenario, None, (), {}, (), (str(error),))
+            screen.note(f"FAILED: {error}")
+            if options.json:
+                print(json.dumps(report.to_json()), flush=True)  # noqa: T201 - what --json asks for
+    return 0 if report.ok else 1
+
+
+class _Performance:
+    """One story on one stage, watched and told."""
+
+    def __init__(self, options: DemoOptions, scene: Stage, screen: Screen) -> None:
+        self._options = options
+        self._scene = scene
+        self._screen = screen
+        self._clock = SystemClock()
+        self._narrator = Narrator(scene.control, screen, self._clock.now)
+        self._witness = Witness(self._clock.now, self._narrator.ready, self._narrator.node)
+        self._story = Story(
+            options, scene.cluster, scene.control, self._witness, self._narrator.say, self._clock.monotonic
+        )
+
+    async def play(self) -> Report:
+        """The whole story, then the report."""
+        scene = self._scene
+        before, calls_before = things_in(await scene.control.world()), compute_calls(await scene.control.calls())
+        self._screen.start(self._clock.now())
+        left_behind: list[str] = []
+        failures = await self._play_watched()
+        if not self._options.keep:
+            left_behind = await self._left_behind(before, patience=0.0 if failures else _SWEPT)
+        history = await self._narrator.catch_up()
+        failures += breaches(
+            history.lives, tuple(self._witness.nodes.values()), self._witness.secrets, history.announcements
+        )
+        calls = calls_made(calls_before, compute_calls(await scene.control.calls()))
+        return Report(
+            self._options.scenario,
+            self._story.ready_seconds,
+            history.injections,
+            calls,
+            left_behind,
+            failures,
+            self._token_to_join(history),
+        )
+
+    async def _play_watched(self) -> list[str]:
+        """Play while watching, telling, and seeing that both processes live; what went wrong."""
+        story = asyncio.ensure_future(self._act())
+        others = [
+            asyncio.ensure_future(work)
+            for work in (
+                self._scene.cluster.watch(self._witness),
+                self._narrator.follow(),
+                self._scene.simulator.ended(),
+                self._scene.operator.ended(),
+            )
+        ]
+        try:
+            await asyncio.wait([story, *others], return_when=asyncio.FIRST_COMPLETED)
+            for task in (story, *others):
+                if task.done():
+                    task.result()
+        except (StoryError, ProcessError) as error:
+            return [str(error)]
+        finally:
+            for task in (story, *others):
+                task.cancel()
+            await asyncio.gather(story, *others, return_exceptions=True)
+        return []
+
+    async def _act(self) -> None:
+        await self._story.play()
+        if not self._options.keep:
+            await self._story.delete()
+
+    async def _left_behind(self, before: frozenset[str], patience: float) -> list[str]:
+        """What is there now and was not before, once `patience` seconds of waiting for it to go are over."""
+        deadline = self._clock.monotonic() + patience
+        while True:
+            left = sorted(things_in(await self._scene.control.world()) - before)
+            if not left or self._clock.monotonic() >= deadline:
+                return left
+            await self._clock.sleep(0.2)
+
+    def _token_to_join(self, history: History) -> tuple[float, ...]:
+        born = {node.instance_id: node.born for node in self._witness.nodes.values()}
+        return tuple(
+            (born[each.life.id] - each.token.at).total_seconds() * 1000
+            for each in history.injections
+            if each.life.id in born
+        )
+
+
+async def _keep(scene: Stage, screen: Screen, folder: Path) -> None:
+    """Leave everything up, say how to look at it, and wait for a signal."""
+    screen.note(
+        f"\nKept up. In another terminal:\n"
+        f"  export KUBECONFIG={scene.kubeconfig}\n"
+        f"  kubectl get tpunodegroups,nodes\n"
+        f"  kubectl get tpunodegroup {GROUP} -o yaml\n"
+        f"  kubectl delete tpunodegroup {GROUP}\n"
+        f"The operator's log is {folder / 'operator.log'}. Ctrl-C ends everything."
+    )
+    await asyncio.gather(scene.simulator.ended(), scene.operator.ended())

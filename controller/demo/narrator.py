@@ -1,0 +1,56 @@
+"""Tells the story while it happens: asks the world what is new, and puts it in order with what the cluster showed."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+
+from controller.demo.control import Control
+from controller.demo.history import History, history_of
+from controller.demo.screen import Screen
+from controller.demo.steps import Step, condense, of_acts, of_announcements, of_lives
+from controller.demo.witness import Ready
+
+#: How often the world is asked, in seconds.
+PERIOD = 0.25
+
+
+class Narrator:
+    """Collects steps from all sides and hands them to the screen, each once, in the order of time."""
+
+    def __init__(self, control: Control, screen: Screen, now: Callable[[], datetime]) -> None:
+        self._control = control
+        self._screen = screen
+        self._now = now
+        self._heard: list[Step] = []
+        self._told: set[Step] = set()
+
+    def say(self, text: str) -> None:
+        """What the user or fate does."""
+        self._heard.append(Step(self._now(), text))
+
+    def ready(self, at: datetime, ready: Ready) -> None:
+        """The group's Ready condition changed."""
+        self._heard.append(Step(at, f"Ready={ready.status}, {ready.reason}: {ready.message}"))
+
+    def node(self, at: datetime, what: str, name: str) -> None:
+        """A Node changed."""
+        self._heard.append(Step(at, f"Node {name} {what}", kind=f"node {what}", many=f"{{n}} Nodes {what}"))
+
+    async def follow(self) -> None:
+        """Tell what is new, again and again, until cancelled."""
+        while True:
+            await self.catch_up()
+            await asyncio.sleep(PERIOD)
+
+    async def catch_up(self) -> History:
+        """Tell everything up to now; the history that it was told from."""
+        until = self._now()
+        history = history_of(await self._control.world())
+        causes = {each.token.id: each.act.cause for each in history.injections if each.act}
+        seen = [*of_lives(history.lives, causes), *of_acts(history.acts), *of_announcements(history.announcements)]
+        # What happened while the world was answering waits for the next time, so that the order stays right.
+        fresh = [step for step in (*seen, *self._heard) if step.at <= until and step not in self._told]
+        self._heard = [step for step in self._heard if step.at > until]
+        self._told.update(fresh)
+        self._screen.tell(condense(fresh))
+        return history

@@ -1,0 +1,106 @@
+"""What a demo can be asked for, and the group that it applies for that. Pure."""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from controller.api.constants import API_VERSION
+from controller.api.topology import BULK, INDIVIDUAL, host_topology, legal_host_counts, topology_for_hosts
+
+MACHINE: Final = "tpu7x-standard-4t"
+PROJECT: Final = "my-gcp-project"
+ZONE: Final = "us-central1-c"
+NAMESPACE: Final = "default"
+GROUP: Final = "demo-slice"
+#: Given to the VMs unless another is asked for: they report their boot through Cloud Logging with it.
+SERVICE_ACCOUNT: Final = f"tpu-nodes@{PROJECT}.iam.gserviceaccount.com"
+#: A managed instance group holds no more VMs than this without paging (facts: GCE 6.1).
+MOST_INDIVIDUAL: Final = 1000
+
+
+class Scenario(StrEnum):
+    """What happens to the group after it was applied."""
+
+    #: A slice comes up, loses a host to a host error, gets it back from Compute Engine, and is deleted.
+    LIFE = "life"
+    #: Spot hosts are preempted and made anew by their managed instance group.
+    PREEMPT = "preempt"
+    #: The zone has no capacity; later it has.
+    STOCKOUT = "stockout"
+
+
+class PubSub(StrEnum):
+    """Which Pub/Sub carries the events."""
+
+    EMBEDDED = "embedded"
+    #: Google's own emulator.
+    EMULATOR = "emulator"
+
+
+class BadOptionError(Exception):
+    """An option's value cannot be; the message says what can."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """A demo, as asked for. Raises BadOptionError for a number of nodes that no topology has."""
+
+    scenario: Scenario = Scenario.LIFE
+    nodes: int = 2
+    json: bool = False
+    keep: bool = False
+    pubsub: PubSub = PubSub.EMBEDDED
+    #: "" for none.
+    node_service_account: str = SERVICE_ACCOUNT
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.mode == INDIVIDUAL:
+            if not 1 <= self.nodes <= MOST_INDIVIDUAL:
+                raise BadOptionError(f"--nodes {self.nodes}: a group of single hosts has 1 to {MOST_INDIVIDUAL}")
+        elif topology_for_hosts(self.nodes) is None:
+            near = " or ".join(map(str, nearest(self.nodes)))
+            raise BadOptionError(f"--nodes {self.nodes}: no topology of {MACHINE} has {self.nodes} hosts; take {near}")
+
+    @property
+    def mode(self) -> str:
+        """One slice of all hosts, or hosts that are slices of their own."""
+        return INDIVIDUAL if self.scenario is Scenario.PREEMPT or self.nodes == 1 else BULK
+
+    @property
+    def topology(self) -> str:
+        """The slice's shape."""
+        found = host_topology(MACHINE) if self.mode == INDIVIDUAL else topology_for_hosts(self.nodes)
+        assert found is not None
+        return found
+
+    @property
+    def model(self) -> str:
+        """Spot VMs are preempted; on-demand slices are what Compute Engine restarts (facts: GCE 6.2)."""
+        return "SPOT" if self.scenario is Scenario.PREEMPT else "STANDARD"
+
+    def manifest(self) -> dict[str, Any]:
+        """The TPUNodeGroup to apply."""
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "TPUNodeGroup",
+            "metadata": {"name": GROUP, "namespace": NAMESPACE},
+            "spec": {
+                "project": PROJECT,
+                "nodeLocation": ZONE,
+                "nodeCount": self.nodes,
+                "acceleratorConnectionMode": "STATIC",
+                "topology": self.topology,
+                "targetSizePolicyMode": self.mode,
+                "instanceConfig": {"machineType": MACHINE, "provisioningModel": self.model},
+                "bootstrapKubernetes": {"version": "1.34", "controlPlaneIP": "10.128.0.2"},
+            },
+        }
+
+
+def nearest(nodes: int) -> tuple[int, ...]:
+    """The legal numbers of hosts next to this one: below and above, where there are such."""
+    legal = legal_host_counts()
+    place = bisect_left(legal, nodes)
+    return legal[max(place - 1, 0) : place + 1]

@@ -1,0 +1,93 @@
+"""The demo's own processes, each in a group of its own, none of which outlives the demo.
+
+Stopped in order and in bounded time; and should the demo itself be killed, the kernel tells them (Linux; elsewhere a
+killed demo leaves them).
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+#: How long a process may take to end after SIGTERM, before its whole group is killed.
+GRACE: Final = 4.0
+#: Asks for SIGTERM at the parent's death (PR_SET_PDEATHSIG, which survives exec), then becomes the real program. The
+#: parent may be gone by then: its id tells.
+_LAUNCH: Final = """
+import ctypes, os, signal, sys
+try:
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
+except AttributeError:
+    pass
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(1)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class ProcessError(Exception):
+    """A process ended, or said nothing, when it should have been there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process of the demo, leader of its own process group; `log` has its stderr (and stdout, unless read)."""
+
+    name: str
+    process: asyncio.subprocess.Process
+    log: Path
+
+    async def first_line(self, timeout: float) -> str:
+        """The first line of its stdout. Raises ProcessError with its last words when none comes."""
+        assert self.process.stdout is not None
+        try:
+            line = await asyncio.wait_for(self.process.stdout.readline(), timeout)
+        except TimeoutError:
+            raise ProcessError(f"the {self.name} said nothing for {timeout:g} s: {self.last_words()}") from None
+        if not line:
+            await self.process.wait()
+            raise ProcessError(f"the {self.name} ended with code {self.process.returncode}: {self.last_words()}")
+        return line.decode()
+
+    def last_words(self) -> str:
+        """The last line of its log."""
+        lines = self.log.read_text(encoding="utf-8", errors="replace").split("\n") if self.log.exists() else []
+        return next((line for line in reversed(lines) if line.strip()), "it left no message")
+
+    async def ended(self) -> None:
+        """Returns never while it runs; raises ProcessError when it ends by itself."""
+        code = await self.process.wait()
+        raise ProcessError(f"the {self.name} ended with code {code}: {self.last_words()}")
+
+    async def stop(self) -> None:
+        """SIGTERM, a grace, then SIGKILL to whatever is left of its group."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.terminate()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.process.wait(), GRACE)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        await self.process.wait()
+
+
+async def start(
+    name: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path, *, read: bool = False
+) -> Child:
+    """Run this program's own command line; its output goes to `log`. `read`: keep stdout for `first_line`."""
+    python = sys.executable
+    command = [python, "-c", _LAUNCH, str(os.getpid()), python, "-m", "controller.cli", *arguments]
+    with log.open("ab") as file:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE if read else file,
+            stderr=file,
+            env=dict(environment),
+            start_new_session=True,
+        )
+    return Child(name, process, log)

@@ -1,0 +1,76 @@
+"""The stage: the simulator, the operator, and a bystander's connections to both; all gone when it is left."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from controller.api.constants import CONTROLLER_NAMESPACE
+from controller.demo.cluster import Cluster, connect
+from controller.demo.control import Control
+from controller.demo.options import DemoOptions
+from controller.demo.processes import Child, ProcessError, start
+from controller.settings import ENV_PREFIX, env_name
+
+IDENTITY: Final = "demo-operator"
+#: How long each of the two may take to be ready, in seconds.
+_START: Final = 45.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Both processes run and the operator leads."""
+
+    simulator: Child
+    operator: Child
+    control: Control
+    cluster: Cluster
+    kubeconfig: Path
+
+
+@asynccontextmanager
+async def stage(options: DemoOptions, folder: Path) -> AsyncIterator[Stage]:
+    """Raise the curtain; on leaving, the operator goes first, so that it can let go of its Lease."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ENV_PREFIX)}
+    async with AsyncExitStack() as stack:
+        arguments = ["simulator", "--seed", str(options.seed), "--pubsub", options.pubsub]
+        simulator = await start("simulator", arguments, inherited, folder / "simulator.log", read=True)
+        stack.push_async_callback(simulator.stop)
+        ready = json.loads(await simulator.first_line(_START))
+        environment = {**inherited, **ready["env"], **_settings(options)}
+        operator = await start("operator", ["run"], environment, folder / "operator.log")
+        stack.push_async_callback(operator.stop)
+        kubeconfig = Path(ready["kubeconfig"])
+        control = await stack.enter_async_context(Control(ready["control"]))
+        cluster = await stack.enter_async_context(connect(kubeconfig))
+        await _until_it_leads(cluster, operator)
+        yield Stage(simulator, operator, control, cluster, kubeconfig)
+
+
+def _settings(options: DemoOptions) -> Mapping[str, str]:
+    return {
+        env_name("identity"): IDENTITY,
+        env_name("leader_election"): "true",
+        env_name("node_service_account"): options.node_service_account,
+        env_name("listen"): "127.0.0.1:0",
+        env_name("log_format"): "json",
+    }
+
+
+async def _until_it_leads(cluster: Cluster, operator: Child) -> None:
+    """Until the operator holds its Lease. Raises ProcessError when it ends, or does not within the time."""
+    over = asyncio.ensure_future(operator.ended())
+    try:
+        async with asyncio.timeout(_START):
+            while await cluster.leader(CONTROLLER_NAMESPACE) != IDENTITY:
+                await asyncio.wait([over], timeout=0.1)
+                if over.done():
+                    over.result()
+    except TimeoutError:
+        raise ProcessError(f"the operator did not lead within {_START:g} s: {operator.last_words()}") from None
+    finally:
+        over.cancel()
