@@ -120,7 +120,7 @@ class _Face:
     def _check_permissions(self, route: Route, call: Call) -> None:
         if self._allowed is None:
             return
-        for permission in route.permissions:
+        for permission in (*route.permissions, *_act_as(route, call)):
             if not self._allowed(call.caller.principal, permission):
                 text = f"Required '{permission}' permission for '{_target(call.place, call.body)}'"
                 raise ApiError(403, "forbidden", text)
@@ -171,6 +171,17 @@ def _request_id(request: web.Request) -> str:
     except ValueError:
         pass
     raise invalid_field("requestId", text, "Must be a UUID that is not zero.")
+
+
+def _act_as(route: Route, call: Call) -> tuple[str, ...]:
+    """actAs, where the call lends a service account to a VM or writes to a VM that has one (facts: GCE 6.3)."""
+    if route.method.endswith("nstanceTemplates.insert"):
+        lends = bool((call.body.get("properties") or {}).get("serviceAccounts"))
+    elif route.method == "instances.setMetadata":
+        lends = bool(call.world.machines.get(call.place.path).service_accounts)
+    else:
+        lends = False
+    return ("iam.serviceAccounts.actAs",) if lends else ()
 
 
 def _target(place: Place, body: Json) -> str:

@@ -96,6 +96,8 @@ def last_entry(
     payload["request"] = {"@type": f"type.googleapis.com/{method}"}
     if delta is not None:
         payload["metadata"] = _delta_metadata(delta)
+        if delta.added:
+            payload["request"]["Metadata Keys Added"] = list(delta.added)
     severity = "NOTICE"
     if fault is not None:
         severity = "ERROR"

@@ -3,6 +3,7 @@
 The states and their order are those of facts/GCE 2; how long each lasts is `Timings`.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from simulator.world.build import early_attributes, instance_subject, late_attributes
@@ -38,7 +39,10 @@ class Courses:
         self._operations = operations
         self._capacity = capacity
         self._inserts = 0
+        #: Set by the world: the groups.
         self.watcher: Watcher | None = None
+        #: Set by the register of VMs: strike one that is gone.
+        self.strike: Callable[[Instance], None] = lambda _instance: None
 
     def begin_boot(self, instance: Instance, operation: Operation) -> None:
         """A new VM: PENDING to RUNNING, its insert DONE before or after that (facts: audit logs 4)."""
@@ -95,9 +99,8 @@ class Courses:
                 self._operations.finish(operation)
             await self._stage(instance)
             await kernel.pause(timings.insert_done_after)
-            self._operations.finish(operation)
         finally:
-            # A VM that is deleted on its way still ends its insert.
+            # A VM that is deleted or stopped on its way still ends its insert.
             self._operations.finish(operation)
 
     async def _stage(self, instance: Instance) -> None:
@@ -138,6 +141,7 @@ class Courses:
         await self._kernel.pause(self._kernel.timings.stopping)
         self._release(instance)
         instance.gone = True
+        self.strike(instance)
         self._kernel.history.deleted(instance.id)
         instance.metadata.wake()
         if operation is not None:

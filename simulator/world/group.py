@@ -74,7 +74,9 @@ class Group:
     joins: bool = False
     #: acceleratorTopology of its workload policy, "" if none.
     topology: str = ""
+    #: INCOMPLETE, ACTIVATING, ACTIVE, REACTIVATING (facts: GCE 2).
     topology_state: str = "INCOMPLETE"
+    topology_was_active: bool = False
     slots: list[Slot] = field(default_factory=list)
     deleting: bool = False
     #: Operations of the group under way.

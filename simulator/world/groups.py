@@ -173,7 +173,7 @@ class Groups:
         """A VM stopped for good: repaired only under REPAIR (facts: GCE 6.2)."""
         group, slot = self._home(instance)
         if group is not None and slot is not None and group.repairs and not group.deleting:
-            self._keeper.repair(group, slot, "instance should be RUNNING, but is TERMINATED")
+            self._keeper.repair(group, slot, "instance should be RUNNING, but is STOPPING")
 
     def vm_gone(self, instance: Instance) -> None:
         """A VM is gone that the group did not delete: made anew only under REPAIR."""
@@ -184,7 +184,7 @@ class Groups:
         if slot.action == "CREATING":
             slot.action = "NONE"
         if slot.action == "NONE" and group.repairs and not group.deleting:
-            self._keeper.repair(group, slot, "instance should be RUNNING, but it doesn't exist")
+            self._keeper.repair(group, slot, "it doesn't exist")
 
     def repair(self, instance: Instance) -> None:
         """The group re-creates a VM by itself; raises 400 for a VM of no group."""

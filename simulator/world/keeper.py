@@ -75,15 +75,14 @@ class Keeper:
             if group.topology_work is not None:
                 group.topology_work.cancel()
                 group.topology_work = None
-            if group.topology_state != "INCOMPLETE":
-                group.topology_state = "INCOMPLETE"
+            group.topology_state = "INCOMPLETE"
         elif group.topology_state == "INCOMPLETE":
-            group.topology_state = "ACTIVATING"
+            group.topology_state = "REACTIVATING" if group.topology_was_active else "ACTIVATING"
             group.topology_work = self._kernel.spawn(self._activate(group))
 
     async def _activate(self, group: Group) -> None:
         await self._kernel.pause(self._kernel.timings.topology)
-        group.topology_state = "ACTIVE"
+        group.topology_state, group.topology_was_active = "ACTIVE", True
 
     async def _fill_together(self, group: Group, slots: list[Slot]) -> None:
         """All VMs or none: a shortage shows in bulkInstanceOperation, not as failed inserts (GCE 2, inference)."""

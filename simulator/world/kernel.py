@@ -35,6 +35,8 @@ class Kernel:
         self.guests: GuestHost = NoGuests()
         self.history = History(now)
         self.failures: list[BaseException] = []
+        #: Time has stopped: nothing is written any more.
+        self.closed = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._turns: dict[str, int] = {}
 
@@ -59,6 +61,7 @@ class Kernel:
 
     async def close(self) -> None:
         """Stop time: cancel everything that is under way and wait for its end."""
+        self.closed = True
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

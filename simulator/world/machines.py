@@ -28,18 +28,18 @@ class Machines:
         self.courses = Courses(kernel, operations, capacity)
         self._by_path: dict[str, Instance] = {}
         self._by_id: dict[str, Instance] = {}
+        self.courses.strike = self._strike
 
     def get(self, path: str) -> Instance:
         """The VM at this path; raises 404."""
         found = self._by_path.get(path)
-        if found is None or found.gone:
+        if found is None:
             raise not_found(path)
         return found
 
     def by_id(self, instance_id: str) -> Instance | None:
         """The VM with this id while it exists."""
-        found = self._by_id.get(instance_id)
-        return None if found is None or found.gone else found
+        return self._by_id.get(instance_id)
 
     def by_name(self, name: str) -> Instance | None:
         """The first VM of this name in any zone."""
@@ -47,18 +47,16 @@ class Machines:
 
     def everything(self) -> list[Instance]:
         """All VMs that exist, by path."""
-        return [self._by_path[path] for path in sorted(self._by_path) if not self._by_path[path].gone]
+        return [self._by_path[path] for path in sorted(self._by_path)]
 
     def of_zone(self, project: str, zone: str) -> list[Instance]:
         """All VMs of a zone, by name."""
-        prefix = instance_path(project, zone, "")
-        return [vm for vm in self.everything() if vm.path.startswith(prefix)]
+        return [vm for vm in self.everything() if (vm.project, vm.zone) == (project, zone)]
 
     def create(self, build: Build, *, holds_capacity: bool) -> Instance:
         """Make a VM, for which the caller has taken capacity; raises 409."""
         path = instance_path(build.project, build.zone, build.name)
-        known = self._by_path.get(path)
-        if known is not None and not known.gone:
+        if path in self._by_path:
             raise already_exists(path)
         instance = make_instance(build, self._kernel)
         instance.holds_capacity = holds_capacity
@@ -112,6 +110,9 @@ class Machines:
         operation.futile = sent != instance.metadata.fingerprint or not delta.keys
         self._kernel.spawn(self._write_metadata(instance, items, sent, operation))
         return operation
+
+    def _strike(self, instance: Instance) -> None:
+        del self._by_path[instance.path], self._by_id[instance.id]
 
     def _task(self, verb: str, instance: Instance, caller: Caller, request_id: str) -> Task:
         subject = instance_subject(instance.project, instance.zone, instance.name, instance.id)

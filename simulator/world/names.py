@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Final
+from uuid import UUID
 
 __all__ = [
     "API",
@@ -89,6 +90,10 @@ class Ids:
         millis = int(at.timestamp() * 1000)
         micros = int(at.timestamp() * 1_000_000)
         return f"{prefix}-{millis}-{micros:013x}-{self._hex()}-{self._hex()}"
+
+    def uuid(self) -> str:
+        """A random UUID."""
+        return str(UUID(int=self._source.getrandbits(128), version=4))
 
     def insert_id(self) -> str:
         """An `insertId` as audit entries bear them."""

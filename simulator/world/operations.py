@@ -44,6 +44,8 @@ class Operation:
     scope: str
     task: Task
     inserted: datetime
+    #: The entries' label root_trigger_id: a UUID (samples 03, 06, 07).
+    trigger: str
     status: str = "PENDING"
     started: datetime | None = None
     ended: datetime | None = None
@@ -99,7 +101,12 @@ class Operations:
         at = kernel.now()
         subject = task.subject
         operation = Operation(
-            kernel.ids.operation("operation", at), kernel.ids.numeric(), _scope(subject), task, inserted=at
+            kernel.ids.operation("operation", at),
+            kernel.ids.numeric(),
+            _scope(subject),
+            task,
+            inserted=at,
+            trigger=kernel.ids.uuid(),
         )
         self._all[operation.scope, operation.name] = operation
         if task.request_id:
@@ -107,7 +114,8 @@ class Operations:
         body = {key: value for key, value in operation.body().items() if key != "kind"}
         body["progress"] = "0"
         request = {**task.request, "requestId": task.request_id} if task.request_id else task.request
-        self._write(first_entry(task.method, subject, task.caller, body, request, task.permission, task.delta))
+        entry = first_entry(task.method, subject, task.caller, body, request, task.permission, task.delta)
+        self._write(entry, operation.trigger)
         kernel.spawn(self._run(operation))
         return operation
 
@@ -120,7 +128,8 @@ class Operations:
         operation.status, operation.ended, operation.fault = "DONE", at, fault
         operation.done.set()
         task = operation.task
-        self._write(last_entry(task.method, task.subject, task.caller, operation.name, fault, task.delta))
+        entry = last_entry(task.method, task.subject, task.caller, operation.name, fault, task.delta)
+        self._write(entry, operation.trigger)
         self._forget()
 
     def replayed(self, project: str, method: str, path: str, request_id: str) -> Operation | None:
@@ -165,7 +174,11 @@ class Operations:
         if operation.status == "PENDING":
             operation.status, operation.started = "RUNNING", self._kernel.now()
 
-    def _write(self, entry: Json) -> None:
+    def _write(self, entry: Json, trigger: str = "") -> None:
+        if self._kernel.closed:
+            return
+        if trigger:
+            entry["labels"] = {"compute.googleapis.com/root_trigger_id": trigger}
         entry["insertId"] = self._kernel.ids.insert_id()
         entry["timestamp"] = log_time(self._kernel.now())
         self._kernel.log.write(entry)

@@ -14,7 +14,7 @@ from tests.simulator.compute.bench import Bench, Calls, Faults, Log, Start, put_
 
 @pytest.fixture
 async def start() -> AsyncIterator[Start]:
-    """Starts benches, as in `await start(settings, scale=0.2)`."""
+    """A way to start benches: give settings, scale, quota, permissions."""
     stops: list[Callable[[], Awaitable[None]]] = []
 
     async def begin(settings: WorldSettings | None = None, *, scale: float = 0.05, **face: Any) -> Bench:
