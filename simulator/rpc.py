@@ -4,6 +4,7 @@ Messages are the bare protobuf classes behind the client libraries' types, which
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import grpc
 
 from simulator.seams import CallFaults, CallLog, Effect, PlannedFault
+
+_PRINCIPAL = re.compile(r"[a-z0-9.-]+@[a-z0-9.-]+\.[a-z]+")
 
 
 class RpcError(Exception):
@@ -135,10 +138,10 @@ async def refuse(context: Any, error: RpcError) -> None:
 
 
 def caller_of(context: Any) -> str:
-    """Who calls: the bearer token's name where one is sent (it is a name here, no secret), else `anonymous`."""
+    """The bearer token's principal where it is an e-mail, as on the Compute face; anything else is never shown."""
     metadata = dict(context.invocation_metadata() or ())
-    bearer = str(metadata.get("authorization", ""))
-    return bearer.removeprefix("Bearer ") if bearer.startswith("Bearer ") else "anonymous"
+    token = str(metadata.get("authorization", "")).removeprefix("Bearer ").strip()
+    return token if _PRINCIPAL.fullmatch(token) else "anonymous"
 
 
 def new_server() -> Any:
