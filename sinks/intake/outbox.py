@@ -114,9 +114,9 @@ class Requests:
             first, self._first = self._first, None
             return first
         while not self._stopped:
-            if not await self._outbox.something():
-                return self._outbox.sign_of_life()
             if not self._finishing:
+                if not await self._outbox.something():
+                    return self._outbox.sign_of_life()
                 await self._outbox.gather()
             request = None if self._stopped else self._outbox.next_request()
             if request is not None:

@@ -156,7 +156,7 @@ class _Router(grpc.GenericRpcHandler):  # type: ignore[misc, unused-ignore]
                 request_deserializer=types.StreamingPullRequest.deserialize,
                 response_serializer=types.StreamingPullResponse.serialize,
             )
-        unary = {
+        unary: dict[str, tuple[Any, Any, Any]] = {
             "GetSubscription": (self._server.get, types.GetSubscriptionRequest, types.Subscription.serialize),
             "Acknowledge": (self._server.acknowledge, types.AcknowledgeRequest, _serialize),
             "ModifyAckDeadline": (self._server.modify, types.ModifyAckDeadlineRequest, _serialize),
