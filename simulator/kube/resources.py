@@ -4,12 +4,13 @@ A resource is named by its id: `secrets`, `leases.coordination.k8s.io`, `tpunode
 may serve one id; they share its objects.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from simulator.kube import errors
+from simulator.kube.schema import StructuralSchema
 
 Json = dict[str, Any]
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -53,13 +54,15 @@ class Resource:
     columns: tuple[Column, ...] = ()
     #: Fills what the server itself fills at creation; never mutates its argument.
     on_create: Callable[[Json], Json] | None = None
+    #: Refuses what breaks the rules of a built-in kind: (new, old or None) -> causes.
+    check: "Callable[[Json, Json | None], Iterable[errors.Cause]] | None" = None
     #: The id of the resource whose objects this one shows in another form (events.k8s.io shows core Events).
     stored_as: str = ""
     #: From the stored form to the served one, and back; None where they are the same but for the apiVersion.
     to_wire: Callable[[Json], Json] | None = None
     from_wire: Callable[[Json], Json] | None = None
-    #: Pruning, defaulting and validation; None where anything goes.
-    schema: Any = None
+    #: Pruning, defaulting and validation of custom resources; None where anything goes.
+    schema: StructuralSchema | None = None
     #: The OpenAPI v3 schema, as the CRD has it.
     openapi: Mapping[str, Any] = field(default_factory=dict)
 

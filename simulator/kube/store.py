@@ -6,7 +6,8 @@ no schema and no field ownership; garbage collection is the business of a contro
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -64,6 +65,7 @@ class Store:
         self._subscribers: dict[str | None, list[Subscriber]] = {}
         self._untold: deque[Change] = deque()
         self._telling = False
+        self._rehearsing = False
 
     # Reading.
 
@@ -113,7 +115,29 @@ class Store:
         listeners.append(subscriber)
         return lambda: listeners.remove(subscriber)
 
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        """Within it writes are checked and answered as ever, but nothing is stored and nobody told (dryRun=All)."""
+        self._rehearsing = True
+        try:
+            yield
+        finally:
+            self._rehearsing = False
+
     # Writing.
+
+    def require_live_namespace(self, namespace: str, resource: str, name: str) -> None:
+        """Refuse to create `name` where the namespace is missing (ApiError 404) or terminating (403)."""
+        found = self.find("namespaces", None, namespace)
+        if found is None:
+            raise errors.not_found("", "namespaces", namespace)
+        if "deletionTimestamp" in found["metadata"]:
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            cause = errors.Cause(
+                "metadata.namespace", "NamespaceTerminating", f"namespace {namespace} is being terminated"
+            )
+            kind = self.registry.by_id(resource)
+            raise errors.forbidden(kind.group, kind.plural, name, why, causes=[cause])
 
     def create(self, resource: str, body: Json) -> Json:
         """Create the object that `body.metadata` names (or `generateName` begins). Returns it as stored.
@@ -125,7 +149,7 @@ class Store:
         if not kind.namespaced:
             metadata.pop("namespace", None)
         else:
-            self._require_live_namespace(metadata["namespace"], resource, metadata.get("name", ""))
+            self.require_live_namespace(metadata["namespace"], resource, metadata.get("name", ""))
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = metadata["generateName"] + "".join(self._random.choices(_SUFFIX, k=5))
         taken = self.bucket(resource).get(metadata.get("namespace", ""), metadata["name"])
@@ -217,6 +241,8 @@ class Store:
     def _write(
         self, change: Literal["ADDED", "MODIFIED", "DELETED"], kind: Resource, body: Json, previous: Stored | None
     ) -> Json:
+        if self._rehearsing:
+            return body
         self.revision += 1
         body = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.revision)}}
         written = Change(change, kind.id, Stored(body, self.revision), previous)
@@ -244,18 +270,6 @@ class Store:
             raise errors.conflict(kind.group, kind.plural, stored.name, why)
         if resource_version and resource_version != str(stored.revision):
             raise errors.conflict(kind.group, kind.plural, stored.name, errors.STALE)
-
-    def _require_live_namespace(self, namespace: str, resource: str, name: str) -> None:
-        found = self.find("namespaces", None, namespace)
-        if found is None:
-            raise errors.not_found("", "namespaces", namespace)
-        if "deletionTimestamp" in found["metadata"]:
-            why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            cause = errors.Cause(
-                "metadata.namespace", "NamespaceTerminating", f"namespace {namespace} is being terminated"
-            )
-            kind = self.registry.by_id(resource)
-            raise errors.forbidden(kind.group, kind.plural, name, why, causes=[cause])
 
     def _refuse_new_finalizers(self, kind: Resource, old: Json, body: Json) -> None:
         if "deletionTimestamp" not in old["metadata"]:
