@@ -8,6 +8,9 @@ import aiohttp
 
 Json = dict[str, Any]
 
+#: More log entries than the simulator keeps.
+_ALL = 1_000_000
+
 
 class Control:
     """A client of the control face. Use as a context manager."""
@@ -27,8 +30,8 @@ class Control:
         await self._session.close()
 
     async def world(self) -> Json:
-        """Everything that both APIs hold, and `history`."""
-        return await self._call("GET", "/control/world")
+        """Everything that both APIs hold, and `history` with all log entries that are remembered."""
+        return await self._call("GET", f"/control/world?logs=full&last={_ALL}")
 
     async def calls(self) -> Json:
         """Counts of all calls so far."""

@@ -1,6 +1,6 @@
 """`GET /control/world` read as values: who lived, who acted, what Compute Engine announced, what is there. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -30,33 +30,36 @@ class History:
 
 
 def history_of(world: Json) -> History:
-    """The history part of the world."""
+    """Of `GET /control/world?logs=full`."""
     history = world["history"]
-    entries = history["logs"]
+    records = history["logs"]
     return History(
         lives=lives_of(history["instances"]),
-        acts=tuple(sorted(_acts(entries), key=lambda act: act.at)),
-        announcements=tuple(_announcements(entries)),
+        acts=tuple(sorted(_acts(records), key=lambda act: act.at)),
+        announcements=tuple(_announcements(record["entry"] for record in records)),
     )
 
 
-def _acts(entries: list[Json]) -> Iterator[Act]:
-    for entry in entries:
+def _acts(records: list[Json]) -> Iterator[Act]:
+    published = {record["key"]: record["published"][0]["at"] for record in records if record["published"]}
+    for record in records:
+        entry = record["entry"]
         if entry["logName"].endswith(f"/{LOG_ACTIONS}"):
             said = entry["jsonPayload"]
             cause = said.get("cause", {})
+            # The router knows when it published an entry; only of timers is the operator's own word taken.
+            cause_at = published.get(cause.get("event", ""), cause.get("at"))
             yield Act(
                 action=said["action"],
                 resource=said["resource"],
                 at=time_of(entry["timestamp"]),
                 outcome=said["outcome"],
                 cause=cause.get("kind", ""),
-                cause_at=time_of(cause["at"]) if cause.get("at") else None,
-                detail=cause.get("detail", ""),
+                cause_at=time_of(cause_at) if cause_at else None,
             )
 
 
-def _announcements(entries: list[Json]) -> Iterator[Announcement]:
+def _announcements(entries: Iterable[Json]) -> Iterator[Announcement]:
     for entry in entries:
         if entry["logName"].endswith(_SYSTEM_EVENTS):
             said = entry["protoPayload"]

@@ -12,6 +12,8 @@ from controller.demo.witness import Ready
 
 #: How often the world is asked, in seconds.
 PERIOD = 0.25
+#: ... and how many times longer than the answer took it is left alone then: a big world takes long to tell.
+RESPECT = 5
 
 
 class Narrator:
@@ -37,10 +39,14 @@ class Narrator:
         self._heard.append(Step(at, f"Node {name} {what}", kind=f"node {what}", many=f"{{n}} Nodes {what}"))
 
     async def follow(self) -> None:
-        """Tell what is new, again and again, until cancelled."""
+        """Tell what is new, again and again, until cancelled. A silent screen asks nothing: looking costs time too."""
+        if self._screen.silent:
+            await asyncio.Event().wait()
+        loop = asyncio.get_running_loop()
         while True:
+            began = loop.time()
             await self.catch_up()
-            await asyncio.sleep(PERIOD)
+            await asyncio.sleep(max(PERIOD, RESPECT * (loop.time() - began)))
 
     async def catch_up(self) -> History:
         """Tell everything up to now; the history that it was told from."""

@@ -48,7 +48,6 @@ class Act:
     cause: str
     #: When the entry that woke the look reached Pub/Sub, or when the timer was due.
     cause_at: datetime | None
-    detail: str = ""
 
     @property
     def name(self) -> str:

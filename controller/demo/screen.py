@@ -28,6 +28,11 @@ class Screen:
         self._console = console
         self._zero: datetime | None = None
 
+    @property
+    def silent(self) -> bool:
+        """True when nothing of all this is shown."""
+        return self._console.quiet
+
     def note(self, text: str) -> None:
         """A line without a time: before the apply, or from the demo itself."""
         self._console.print(Text(text, style="dim"), soft_wrap=True)
