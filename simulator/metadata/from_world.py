@@ -2,14 +2,14 @@
 
 from simulator.metadata.machines import Machine, ServiceAccount
 from simulator.world import Instance, UnknownInstanceError, World
+from simulator.world.names import project_number
 
 
 class WorldMachines:
     """`Machines` over the world."""
 
-    def __init__(self, world: World, project_number: str) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
-        self._project_number = project_number
 
     def machine(self, instance_id: str) -> Machine | None:
         """The VM as it is now, None when there is none of this id."""
@@ -31,7 +31,7 @@ class WorldMachines:
             id=instance.id,
             name=instance.name,
             project=instance.project,
-            project_number=self._project_number,
+            project_number=project_number(instance.project),
             zone=instance.zone,
             machine_type=instance.machine_type,
             attributes=metadata.items,
