@@ -93,7 +93,14 @@ async def test_a_template_is_read_with_what_is_checked_of_a_brought_one(
         "serviceAccounts": [{"email": "nodes@p.iam.gserviceaccount.com", "scopes": ["x"]}],
     }
     server.answer("GET", f"{ROOT}/global/instanceTemplates/{TEMPLATE.name}", {"id": "3", "properties": properties})
-    view = TemplateView("tpu7x-standard-4t", "SPOT", "TERMINATE", "STOP", True, ("nodes@p.iam.gserviceaccount.com",))
+    view = TemplateView(
+        "tpu7x-standard-4t",
+        "SPOT",
+        "TERMINATE",
+        "STOP",
+        has_scheduling=True,
+        service_accounts=("nodes@p.iam.gserviceaccount.com",),
+    )
     assert await cloud.get(TEMPLATE) == ResourceView(TEMPLATE, "3", "", template=view)
 
 
@@ -197,7 +204,7 @@ async def test_an_insert_that_refers_to_what_is_not_there_is_rejected(
 ) -> None:
     message = "The resource 'projects/p/global/networks/nope' was not found"
     server.answer("POST", f"{ZONE}/instanceGroupManagers", refusal(404, "notFound", message), 404)
-    with pytest.raises(Rejected, match="networks/nope.*What it refers to is not there"):
+    with pytest.raises(Rejected, match=r"networks/nope.*What it refers to is not there"):
         await cloud.insert(MIG, {"name": "n"}, REQUEST)
 
 
@@ -229,7 +236,7 @@ async def test_an_operation_is_read_where_its_resource_is(
 ) -> None:
     server.answer("GET", path, {**OPERATION, "status": "DONE"})
     found = await cloud.get_operation(ref, "operation-1")
-    assert found == OperationView("operation-1", True, "insert", "7000000000000000001")
+    assert found == OperationView("operation-1", done=True, operation_type="insert", target_id="7000000000000000001")
 
 
 async def test_a_failed_operation_tells_its_first_error_or_else_its_status(
@@ -285,13 +292,14 @@ async def test_instances_are_listed_by_prefix_page_by_page_with_their_metadata(
     server.answer("GET", f"{ZONE}/instances", {"items": [other]})
     created = datetime(2026, 12, 1, 12, 3, 2, 123000, tzinfo=UTC)
     started = datetime(2026, 12, 1, 12, 5, tzinfo=UTC)
+    noon = datetime(2026, 12, 1, 12, tzinfo=UTC)
     found = await cloud.list_instances("p", "us-east5-a", "slice-mig")
     assert found == (
         Instance(
             "p", "us-east5-a", "vm-0", "18446744073709551615", "RUNNING", created, started,
             found[0].metadata, "nodes@p.iam.gserviceaccount.com",
         ),
-        Instance("p", "us-east5-a", "vm-1", "2", "PENDING", datetime(2026, 12, 1, 12, tzinfo=UTC), None, found[1].metadata),
+        Instance("p", "us-east5-a", "vm-1", "2", "PENDING", noon, None, found[1].metadata),
     )  # fmt: skip
     assert (dict(found[0].metadata), found[0].metadata.fingerprint) == ({"kubeadm-join-token": TOKEN}, "fp-1")
     assert (dict(found[1].metadata), found[1].metadata.fingerprint) == ({}, "")
@@ -303,7 +311,11 @@ async def test_instances_are_listed_by_prefix_page_by_page_with_their_metadata(
 
 async def test_metadata_is_merged_under_its_fingerprint(cloud: ComputeCloud, server: ScriptedServer) -> None:
     server.answer("POST", f"{VM_PATH}/setMetadata", {**OPERATION, "operationType": "setMetadata"})
-    changes = {"kubeadm-join-token": SecretStr(TOKEN), "kubeadm-ca-hash": "sha256:1", "old": None}
+    changes: dict[str, SecretStr | str | None] = {
+        "kubeadm-join-token": SecretStr(TOKEN),
+        "kubeadm-ca-hash": "sha256:1",
+        "old": None,
+    }
     vm = an_instance({"tpu-env": "X", "old": "gone soon", "kubeadm-ca-hash": "sha256:0"})
     accepted = await cloud.set_metadata(vm, changes)
     assert accepted is not None
@@ -335,7 +347,7 @@ async def test_a_stale_fingerprint_is_a_conflict_in_each_of_its_shapes(
     status: int, reason: str, message: str, cloud: ComputeCloud, server: ScriptedServer
 ) -> None:
     server.answer("POST", f"{VM_PATH}/setMetadata", refusal(status, reason, message), status)
-    with pytest.raises(Conflict, match="instances.setMetadata of projects/p/zones/us-east5-a/instances/vm-0"):
+    with pytest.raises(Conflict, match=r"instances.setMetadata of projects/p/zones/us-east5-a/instances/vm-0"):
         await cloud.set_metadata(an_instance({}), {"a": "b"})
 
 
@@ -374,7 +386,7 @@ async def test_a_stockout_in_an_answer_is_no_capacity(cloud: ComputeCloud, serve
 async def test_no_server_is_a_retry_that_says_why() -> None:
     cloud = ComputeCloud(FakeClock(), NoJitter(), endpoint="http://127.0.0.1:1", threads=1, timeout=5.0)
     await cloud.open()
-    with pytest.raises(Retry, match="got no answer: .*Connection refused"):
+    with pytest.raises(Retry, match=r"got no answer: .*Connection refused"):
         await cloud.get(MIG)
     await cloud.close()
 

@@ -88,7 +88,8 @@ def answer(status: int, reason: str = "", message: str = "It said no", details: 
     """An error as the REST transport builds it from the error JSON of Compute Engine."""
     errors = [{"message": message, "domain": "global", "reason": reason}] if reason else []
     text = f"POST http://127.0.0.1/compute/v1/x: {message}"
-    error: api.GoogleAPICallError = api.from_http_status(status, text, errors=errors, details=list(details))
+    build: Any = api.from_http_status
+    error: api.GoogleAPICallError = build(status, text, errors=errors, details=list(details))
     return error
 
 
