@@ -98,10 +98,20 @@ class Kubernetes(Protocol):
         register the Node. A kubelet adopts an existing Node of its name (facts: TPU 4). Raises JoinRefusedError."""
         ...
 
+    async def register(self, request: JoinRequest) -> None:
+        """What a kubelet that has credentials does at each start: create its Node, or adopt the one of its name.
+
+        The token is of no account. Never refused.
+        """
+        ...
+
     async def post_status(self, node_name: str, *, ready: bool, allocatable: Mapping[str, str], at: datetime) -> None:
-        """A kubelet's full node status (Ready condition with lastHeartbeatTime, capacity and allocatable)."""
+        """A kubelet's full node status (Ready condition with lastHeartbeatTime, capacity and allocatable).
+
+        Nothing happens where the Node was deleted: a running kubelet never registers again (facts: TPU 4).
+        """
         ...
 
     async def renew_lease(self, node_name: str, at: datetime) -> None:
-        """The kubelet's heartbeat in kube-node-lease."""
+        """The kubelet's heartbeat in kube-node-lease; nothing where the Node was deleted."""
         ...
