@@ -34,6 +34,8 @@ _V7_LEGAL: Final = (
     f" : {_MACHINE}.endsWith('-4t') && (self.topology in {quoted_list(V7_SMALL)} || ({_V7_CUBES}))"
 )
 _RESERVED: Final = tuple(sorted(RESERVED_KEYS))
+#: Of the 256 that an InstanceTemplate may have.
+_MAX_KEYS: Final = 240
 _METADATA: Final = "has(self.instanceConfig) && has(self.instanceConfig.metadata)"
 
 _SOURCE_RULES: Final = (
@@ -55,7 +57,8 @@ _SOURCE_RULES: Final = (
         ".instanceTemplateURI",
     ),
     Rule(
-        "!has(self.instanceTemplateURI) || self.instanceTemplateURI.startsWith('projects/' + self.project + '/')",
+        "!has(self.instanceTemplateURI) || !self.instanceTemplateURI.startsWith('projects/')"
+        " || self.instanceTemplateURI.startsWith('projects/' + self.project + '/')",
         "instanceTemplateURI must belong to the project that spec.project names: copy the template there, "
         "or change spec.project",
         ".instanceTemplateURI",
@@ -86,11 +89,11 @@ _SIZE_RULES: Final = (
         f" || {_CHIPS} == self.nodeCount * {_CHIPS_PER_HOST}",
         "nodeCount does not fit the topology: it must be the topology's chips divided by the chips of a host",
         ".nodeCount",
+        # An API server cannot bound the length of string(int): the sum is shown, not worked out.
         message_expression=(
-            "'nodeCount does not fit the topology: ' + self.topology + ' has ' + string("
-            f"{_CHIPS}) + ' chips and a host of ' + {_MACHINE} + ' has ' + string({_CHIPS_PER_HOST}) + "
-            "', so set nodeCount to ' + string("
-            f"({_CHIPS}) / {_CHIPS_PER_HOST})"
+            "'nodeCount must be ' + self.topology.replace('x', '*') + '/' + "
+            f"({_MACHINE}.endsWith('-1t') ? '1' : {_MACHINE}.endsWith('-8t') ? '8' : '4')"
+            f" + ': the chips of topology ' + self.topology + ' divided by those of one ' + {_MACHINE}"
         ),
     ),
     Rule(
@@ -103,6 +106,11 @@ _SIZE_RULES: Final = (
 )
 
 _METADATA_RULES: Final = (
+    Rule(
+        f"!({_METADATA}) || self.instanceConfig.metadata.size() <= {_MAX_KEYS}",
+        f"instanceConfig.metadata may have at most {_MAX_KEYS} keys: the operator adds its own to the template",
+        ".instanceConfig.metadata",
+    ),
     Rule(
         f"!({_METADATA}) || self.instanceConfig.metadata.all(key, "
         f"!key.startsWith({quoted(RESERVED_KEY_PREFIX)}) && !(key in {quoted_list(_RESERVED)}))",

@@ -5,10 +5,13 @@ Field names, defaults and enums are the reference's.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from controller.api.base import SpecModel, api_field
 from controller.api.rules import Rule, matches
+
+#: An empty string counts as no reservation, as in the reference.
+_RESERVED: Final = "has(self.reservation) && self.reservation != ''"
 
 
 class ProvisioningModel(StrEnum):
@@ -46,13 +49,13 @@ class InstanceConfig(SpecModel):
 
     crd_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "!has(self.provisioningModel) || self.provisioningModel != 'RESERVATION_BOUND' || has(self.reservation)",
+            f"!has(self.provisioningModel) || self.provisioningModel != 'RESERVATION_BOUND' || ({_RESERVED})",
             "provisioningModel RESERVATION_BOUND needs a reservation: name it in reservation, "
             "or set provisioningModel to STANDARD or SPOT",
             ".reservation",
         ),
         Rule(
-            "!has(self.reservation) || !has(self.provisioningModel) || self.provisioningModel == 'RESERVATION_BOUND'",
+            f"!({_RESERVED}) || !has(self.provisioningModel) || self.provisioningModel == 'RESERVATION_BOUND'",
             "a reservation is used by provisioningModel RESERVATION_BOUND only: set that, leave provisioningModel out, "
             "or remove reservation",
             ".provisioningModel",
@@ -84,15 +87,15 @@ class InstanceConfig(SpecModel):
             ProvisioningModel.STANDARD.value,
         ],
     )
-    reservation: str | None = api_field("Name of the reservation to consume.", minLength=1, maxLength=512)
+    reservation: str | None = api_field("Name of the reservation to consume.", maxLength=512)
     image: str | None = api_field(
         "Source image of the boot disk; without one the operator's default for the machine type.", maxLength=1024
     )
     boot_disk_size_gb: int | None = api_field(
-        "Size of the boot disk in GB; without one the image's.",
+        "Size of the boot disk in GB; 0 or none for the image's.",
         alias="bootDiskSizeGB",
         format="int32",
-        minimum=1,
+        minimum=0,
         maximum=65536,
     )
     disk_type: str | None = api_field("Type of the boot disk, as hyperdisk-balanced.", maxLength=256)
@@ -106,7 +109,7 @@ class InstanceConfig(SpecModel):
     metadata: Mapping[str, str] = api_field(
         "Metadata of the VMs: keys of letters, digits, - and _, values up to 256 KiB.",
         value={},
-        maxProperties=64,
+        maxProperties=256,
         items={"maxLength": 262144},
         rules=[
             Rule(

@@ -12,11 +12,11 @@ def _split(text: str, separator: str) -> list[str]:
     return text.split(separator)
 
 
-def _join(parts: list[str], separator: str) -> str:
-    return separator.join(parts)
+def _replace(text: str, old: str, new: str) -> str:
+    return text.replace(old, new)
 
 
-EXTENSIONS: Final[dict[str, Callable[..., Any]]] = {"split": _split, "join": _join}
+EXTENSIONS: Final[dict[str, Callable[..., Any]]] = {"split": _split, "replace": _replace}
 
 #: The standard functions and macros, as the library names them, that both it and an API server have.
 STANDARD: Final = frozenset(
