@@ -5,7 +5,8 @@ Messages are the bare protobuf classes behind the client libraries' types, which
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,6 +145,15 @@ def caller_of(context: Any) -> str:
     return token if _PRINCIPAL.fullmatch(token) else "anonymous"
 
 
-def new_server() -> Any:
-    """A grpc.aio server whose port nobody else can share."""
-    return grpc.aio.server(options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", 20 * 1024 * 1024)])
+@asynccontextmanager
+async def serving(handlers: Sequence[Any], port: int = 0) -> AsyncIterator[str]:
+    """Serve on 127.0.0.1 until the context is left; yields host:port. Nobody else can share the port."""
+    limits = [("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", 20 * 1024 * 1024)]
+    server = grpc.aio.server(options=limits)
+    server.add_generic_rpc_handlers(tuple(handlers))
+    taken = server.add_insecure_port(f"127.0.0.1:{port}")
+    await server.start()
+    try:
+        yield f"127.0.0.1:{taken}"
+    finally:
+        await server.stop(0)

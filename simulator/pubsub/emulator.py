@@ -72,7 +72,7 @@ class Emulator:
         await self._drain
 
 
-async def create_event_path(endpoint: str, topic: str, subscription: str) -> tuple[Any, Any]:
+async def create_event_path(endpoint: str, topic: str, subscription: str, ack_seconds: int) -> tuple[Any, Any]:
     """Make topic, subscription, dead-letter topic and its subscription through the real clients.
 
     Returns the async publisher and its channel, which the caller closes.
@@ -90,7 +90,7 @@ async def create_event_path(endpoint: str, topic: str, subscription: str) -> tup
         request={
             "name": subscription,
             "topic": topic,
-            "ack_deadline_seconds": 60,
+            "ack_deadline_seconds": ack_seconds,
             "dead_letter_policy": {"dead_letter_topic": dead_letters, "max_delivery_attempts": 5},
         },
         timeout=10.0,

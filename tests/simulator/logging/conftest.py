@@ -18,7 +18,7 @@ from simulator.logging.kinds import known_event
 from simulator.logging.latency import Latency
 from simulator.logging.router import LogRouter
 from simulator.pubsub.topic import Published
-from simulator.rpc import new_server
+from simulator.rpc import serving
 
 AUDIT = "projects/my-gcp-project/logs/cloudaudit.googleapis.com%2Factivity"
 
@@ -63,15 +63,11 @@ def logs() -> Logs:
 
 @pytest.fixture
 async def client(logs: Logs) -> AsyncIterator[LoggingServiceV2AsyncClient]:
-    server = new_server()
     face = LoggingFace(logs.router, logs.router.records, logs.calls, logs.faults)
-    server.add_generic_rpc_handlers((face.handlers(),))
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
-    yield LoggingServiceV2AsyncClient(transport=LoggingServiceV2GrpcAsyncIOTransport(channel=channel))
-    await channel.close()
-    await server.stop(0)
+    async with serving((face.handlers(),)) as endpoint:
+        channel = grpc.aio.insecure_channel(endpoint)
+        yield LoggingServiceV2AsyncClient(transport=LoggingServiceV2GrpcAsyncIOTransport(channel=channel))
+        await channel.close()
 
 
 def audit(name: str, method: str = "v1.compute.instances.insert", **changes: Any) -> dict[str, Any]:

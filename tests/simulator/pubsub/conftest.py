@@ -20,7 +20,7 @@ from simulator.faults import Faults
 from simulator.pubsub.broker import Broker
 from simulator.pubsub.emulator import Emulator, find_emulator
 from simulator.pubsub.face import PubSubFace
-from simulator.rpc import new_server
+from simulator.rpc import serving
 
 _projects = itertools.count(1)
 
@@ -108,13 +108,9 @@ class Embedded:
 async def embedded() -> AsyncIterator[Embedded]:
     broker = Broker(lambda: datetime.fromtimestamp(1_700_000_000, UTC))
     calls, faults = CallCounts(), Faults(lambda _name: True)
-    server = new_server()
-    server.add_generic_rpc_handlers(PubSubFace(broker, calls, faults).handlers())
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    yield Embedded(f"127.0.0.1:{port}", calls, faults, broker)
-    broker.close()
-    await server.stop(0)
+    async with serving(PubSubFace(broker, calls, faults).handlers()) as endpoint:
+        yield Embedded(endpoint, calls, faults, broker)
+        broker.close()
 
 
 @pytest.fixture

@@ -1,0 +1,79 @@
+"""The Kubernetes side of a simulator: the API over TLS, its controllers, its users and their kubeconfigs."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import yaml
+
+from controller.api.constants import CONTROLLER_NAMESPACE
+from controller.api.crd import crd_manifests
+from simulator.kube.builtins import CRDS, builtin_registry
+from simulator.kube.certificates import server_context
+from simulator.kube.controllers import Authority, ControllerSettings, start_controllers
+from simulator.kube.server import ServerSettings, kubernetes_app
+from simulator.kube.serving import kubeconfig, serving
+from simulator.kube.store import Store
+from simulator.options import SimulatorOptions
+from simulator.seams import CallFaults, CallLog, Now
+
+__all__ = ["OPERATOR", "Cluster", "cluster"]
+
+ADMIN = "admin"
+OPERATOR = "tpu-node-group-operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A running cluster. The kubeconfigs are files that only this user can read."""
+
+    store: Store
+    authority: Authority
+    admin_kubeconfig: Path
+    operator_kubeconfig: Path
+
+
+@asynccontextmanager
+async def cluster(
+    options: SimulatorOptions, now: Now, folder: Path, calls: CallLog, faults: CallFaults
+) -> AsyncIterator[Cluster]:
+    """Start it with the CRDs (an option) and the operator's namespace, and stop it on leaving."""
+    store = Store(builtin_registry(), now, random=Random(f"cluster {options.seed}"))
+    authority = Authority.create(now())
+    tokens = {user: secrets.token_urlsafe(24) for user in (ADMIN, OPERATOR)}
+    app = kubernetes_app(
+        store,
+        users={token: user for user, token in tokens.items()},
+        calls=calls,
+        faults=faults,
+        settings=ServerSettings(version=options.kubernetes_version),
+        random=Random(f"api server {options.seed}"),
+    )
+    async with serving(app, server_context(authority, now()), options.ports.get("kubernetes", 0)) as url:
+        _prepare(store, crds=options.crds)
+        controllers = start_controllers(store, authority, url, ControllerSettings(seed=options.seed))
+        try:
+            certificate = authority.certificate.encode()
+            files = {
+                user: _write(folder / f"{user}.kubeconfig", kubeconfig(url, token, user, ca=certificate))
+                for user, token in tokens.items()
+            }
+            yield Cluster(store, authority, files[ADMIN], files[OPERATOR])
+        finally:
+            await controllers.stop()
+
+
+def _prepare(store: Store, *, crds: bool) -> None:
+    """What `kubectl apply -f deploy/` would have made: a demo needs no installation of its own."""
+    store.create("namespaces", {"metadata": {"name": CONTROLLER_NAMESPACE}})
+    for manifest in crd_manifests() if crds else ():
+        store.create(CRDS, manifest)
+
+
+def _write(path: Path, content: object) -> Path:
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    return path

@@ -1,0 +1,41 @@
+"""What a simulated world can be told before it begins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from simulator.compute.quota import RateLimits
+from simulator.world import WorldSettings
+
+__all__ = ["FACES", "Face", "SimulatorOptions"]
+
+Face: TypeAlias = Literal["compute", "kubernetes", "pubsub", "logging", "metadata", "control"]
+FACES: tuple[Face, ...] = ("compute", "kubernetes", "pubsub", "logging", "metadata", "control")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatorOptions:
+    """All of them have a default; `docs/simulator.md` says what they do."""
+
+    #: Of everything that is drawn: durations, latencies, ids, names.
+    seed: int = 1
+    #: Multiplies the latency of log entries; 0 is a log that does not wait.
+    log_latency: float = 1.0
+    #: Multiplies every duration of the world; 0 is a world that does not wait.
+    timings: float = 1.0
+    kubernetes_version: str = "1.34"
+    pubsub: Literal["embedded", "emulator"] = "embedded"
+    project: str = "my-gcp-project"
+    #: Whether the operator's CRDs are installed from the start.
+    crds: bool = True
+    #: Rate quotas of the Compute API, None for none.
+    quota: RateLimits | None = None
+    #: (zone, machine type) -> how many more VMs can start; what is not named is without limit.
+    capacity: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    #: What no fact decides about Compute Engine.
+    world: WorldSettings = field(default_factory=WorldSettings)
+    #: Where the kubeconfigs are written; None is a temporary folder that goes with the process.
+    directory: Path | None = None
+    #: Ports of the faces on 127.0.0.1; 0, and what is not named, is any free one.
+    ports: Mapping[Face, int] = field(default_factory=dict)
