@@ -9,6 +9,10 @@ from simulator.kube.builtin_schemas import REF, component, components, model_of
 from simulator.kube.resources import Registry, Resource
 
 Json = dict[str, Any]
+#: `/openapi/v2` with nothing in it: kubectl falls back to it for kinds that v3 lacks, and then skips its validation.
+EMPTY_V2: Json = {"swagger": "2.0", "info": {"title": "", "version": ""}, "paths": {}, "definitions": {}}
+#: The same as gnostic's openapi_v2.Document, the only form that kubectl reads: field 1 is `swagger`, 2 `info`.
+EMPTY_V2_PROTOBUF = b"\x0a\x032.0\x12\x00"
 _METADATA_MODEL = "V1ObjectMeta"
 _PARAMETERS = [
     {"name": name, "in": "query", "schema": {"type": kind, "uniqueItems": True}}

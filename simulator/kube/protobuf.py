@@ -166,6 +166,15 @@ _CONFIG_MAP: Message = {
     4: Field("immutable", bool),
 }
 _SERVICE_ACCOUNT: Message = {1: _OBJECT}
+_RESOURCE_ATTRIBUTES: Message = {
+    number: Field(name, _text)
+    for number, name in enumerate(("namespace", "verb", "group", "version", "resource", "subresource", "name"), start=1)
+}
+_ACCESS_SPEC: Message = {
+    1: Field("resourceAttributes", _message(_RESOURCE_ATTRIBUTES)),
+    2: Field("nonResourceAttributes", _message({1: Field("path", _text), 2: Field("verb", _text)})),
+}
+_ACCESS_REVIEW: Message = {1: _OBJECT, 2: Field("spec", _message(_ACCESS_SPEC))}
 _DELETE_OPTIONS: Message = {
     1: Field("gracePeriodSeconds", _signed),
     2: Field("preconditions", _message(_PRECONDITIONS)),
@@ -178,6 +187,7 @@ _KINDS: Mapping[tuple[str, str], Message] = {
     ("v1", "Secret"): _SECRET,
     ("v1", "ConfigMap"): _CONFIG_MAP,
     ("v1", "ServiceAccount"): _SERVICE_ACCOUNT,
+    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): _ACCESS_REVIEW,
 }
 #: Delete options name the group that they are sent to.
 _ANY_GROUP: Mapping[str, Message] = {"DeleteOptions": _DELETE_OPTIONS}

@@ -29,9 +29,9 @@ class Column:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Resource:
-    """One served version of one resource type."""
+    """One served version of one resource type. Equal only to itself, so that what is derived of it can be cached."""
 
     group: str
     version: str

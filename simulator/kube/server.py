@@ -207,6 +207,10 @@ class _Server:
         place = path.strip("/")
         if place == "version":
             return _Reply(200, encode(self._version()))
+        if place == "openapi/v2" and "protobuf" in accept:
+            return _Reply(200, openapi.EMPTY_V2_PROTOBUF, content_type="application/octet-stream")
+        if place == "openapi/v2":
+            return _Reply(200, encode(openapi.EMPTY_V2))
         if place.startswith("openapi/v3"):
             return self._openapi(place.removeprefix("openapi/v3").strip("/"))
         registry = self._store.registry

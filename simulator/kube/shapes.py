@@ -7,6 +7,7 @@ a table by field name does, taken from the markers in k8s.io/api (types.go). Use
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from simulator.kube.resources import Resource
@@ -48,6 +49,7 @@ _OWNERS = Shape(list_type="map", keys=("uid",), items=Shape(atomic=True))
 _METADATA = Shape(children={"ownerReferences": _OWNERS, "finalizers": Shape(list_type="set")})
 
 
+@lru_cache(maxsize=256)
 def shape_of(resource: Resource) -> Shape:
     """The shape of a resource's objects."""
     if not resource.custom:
