@@ -1,5 +1,6 @@
 """Values of options, read so that a wrong one is answered with what is allowed."""
 
+import math
 from collections.abc import Callable
 from enum import StrEnum
 from typing import TypeVar
@@ -32,3 +33,14 @@ def whole_number(written: str) -> int:
         return int(written)
     except ValueError:
         raise typer.BadParameter(f"{written!r} is not a whole number") from None
+
+
+def factor(written: str) -> float:
+    """A parser of numbers from 0."""
+    try:
+        number = float(written)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise typer.BadParameter(f"{written!r} is not a number from 0")
+    return number

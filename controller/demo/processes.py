@@ -76,14 +76,12 @@ class Child:
 
 
 async def start(
-    name: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path, *, read: bool = False
+    name: str, command: Sequence[str], environment: Mapping[str, str], log: Path, *, read: bool = False
 ) -> Child:
-    """Run this program's own command line; its output goes to `log`. `read`: keep stdout for `first_line`."""
-    python = sys.executable
-    command = [python, "-c", _LAUNCH, str(os.getpid()), python, "-m", "controller.cli", *arguments]
+    """Run a command, its program by full path; its output goes to `log`. `read`: keep stdout for `first_line`."""
     with log.open("ab") as file:
         process = await asyncio.create_subprocess_exec(
-            *command,
+            *(sys.executable, "-c", _LAUNCH, str(os.getpid()), *command),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE if read else file,
             stderr=file,

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from controller.demo.processes import Child, ProcessError, start
 from controller.settings import ENV_PREFIX, env_name
 
 IDENTITY: Final = "demo-operator"
+_PROGRAM: Final = (sys.executable, "-m", "controller.cli")
 #: How long each of the two may take to be ready, in seconds.
 _START: Final = 45.0
 
@@ -37,12 +39,12 @@ async def stage(options: DemoOptions, folder: Path) -> AsyncIterator[Stage]:
     """Raise the curtain; on leaving, the operator goes first, so that it can let go of its Lease."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(ENV_PREFIX)}
     async with AsyncExitStack() as stack:
-        arguments = ["simulator", "--seed", str(options.seed), "--pubsub", options.pubsub]
-        simulator = await start("simulator", arguments, inherited, folder / "simulator.log", read=True)
+        command = [*_PROGRAM, "simulator", "--seed", str(options.seed), "--pubsub", options.pubsub]
+        simulator = await start("simulator", command, inherited, folder / "simulator.log", read=True)
         stack.push_async_callback(simulator.stop)
         ready = json.loads(await simulator.first_line(_START))
         environment = {**inherited, **ready["env"], **_settings(options)}
-        operator = await start("operator", ["run"], environment, folder / "operator.log")
+        operator = await start("operator", [*_PROGRAM, "run"], environment, folder / "operator.log")
         stack.push_async_callback(operator.stop)
         kubeconfig = Path(ready["kubeconfig"])
         control = await stack.enter_async_context(Control(ready["control"]))

@@ -46,6 +46,10 @@ WRONG_USAGE = {
         ["demo", "--nodes", "two"],
         "Invalid value for '--nodes': 'two' is not a whole number; --help says more",
     ),
+    "a factor below zero": (
+        ["simulator", "--timings=-1"],
+        "Invalid value for '--timings': '-1' is not a number from 0; --help says more",
+    ),
     "a number of nodes without a topology": (
         ["demo", "--nodes", "3"],
         "--nodes 3: no topology of tpu7x-standard-4t has 3 hosts; take 2 or 4",
