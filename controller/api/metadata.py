@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from controller.api.base import ApiModel, Time
+from controller.api.base import ApiModel, Json, Time
 
 
 class OwnerReference(ApiModel):
@@ -32,6 +32,10 @@ class ObjectMeta(ApiModel):
     labels: Mapping[str, str] = Field(default_factory=dict)
     annotations: Mapping[str, str] = Field(default_factory=dict)
     owner_references: tuple[OwnerReference, ...] = ()
+
+    def to_manifest(self) -> Json:
+        """JSON for the Kubernetes API, without what has its default: a new object has no uid yet."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
     @property
     def deleting(self) -> bool:

@@ -24,8 +24,15 @@ class Resource(ApiModel):
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
 
     def to_manifest(self) -> Json:
-        """The whole object as JSON, with apiVersion and kind."""
-        return {"apiVersion": API_VERSION, "kind": self.KIND, **super().to_manifest()}
+        """The whole object as JSON, with apiVersion and kind; without a status that nobody has written."""
+        parts: dict[str, ApiModel] = dict(self)
+        if parts["status"] == type(parts["status"])():
+            del parts["status"]
+        return {
+            "apiVersion": API_VERSION,
+            "kind": self.KIND,
+            **{name: part.to_manifest() for name, part in parts.items()},
+        }
 
 
 class ChildStatus(ApiModel):

@@ -1,9 +1,11 @@
 """Manifests that are refused at admission, each with the whole text of the refusal.
 
-`refusals` are what a Kubernetes API server answers (apiextensions v0.34 gives the same, word for word), so the table
-serves the schema's own tests, those of the embedded Kubernetes API, and those of a real control plane.
+`refusals` are what a Kubernetes 1.34 API server answers, word for word (k8s.io/apiextensions-apiserver v0.34), so the
+table serves the schema's own tests, those of the embedded Kubernetes API, and those of a real control plane. Other
+versions print the refused value in another way: what they all have is in `causes`.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,14 @@ class BadCr:
     manifest: Json
     refusals: tuple[str, ...]
     stored: Json | None = None
+
+    @property
+    def causes(self) -> tuple[tuple[str, str], ...]:
+        """(path, explanation) of each refusal, without the value that some API servers print between them."""
+        return tuple(
+            (path, re.sub(r'^Invalid value: ("[^"]*"|[^:]*): ', "", said))
+            for path, _, said in (text.partition(": ") for text in self.refusals)
+        )
 
 
 def _refused(about: str, manifest: Json, *refusals: str, stored: Json | None = None) -> BadCr:
