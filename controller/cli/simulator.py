@@ -9,7 +9,7 @@ from controller.cli.values import choice, choices, factor, whole_number
 from controller.demo.options import PubSub
 
 
-def command(  # noqa: PLR0913 - an option each
+def command(
     *,
     seed: Annotated[
         int, typer.Option(parser=whole_number, metavar="N", help="Seed of everything that the world draws.")
@@ -40,7 +40,7 @@ def command(  # noqa: PLR0913 - an option each
     ] = None,
 ) -> int:
     """Serve simulated Google Cloud and Kubernetes on loopback; one JSON line says where."""
-    from simulator.app import serve  # noqa: PLC0415 - imports every face: a second
+    from simulator.app import run  # noqa: PLC0415 - imports every face: a second
     from simulator.options import SimulatorOptions  # noqa: PLC0415
 
     options = SimulatorOptions(
@@ -52,4 +52,4 @@ def command(  # noqa: PLR0913 - an option each
         crds=crds,
         directory=directory,
     )
-    return serve(options)
+    return run(options)
