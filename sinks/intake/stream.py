@@ -18,7 +18,8 @@ from sinks.intake.trouble import SilentStreamError, StreamEndedError
 _LOG: Final = logging.getLogger(__name__)
 #: The handler may have the event loop for so long at a stretch, in seconds.
 _SLICE: Final = 0.01
-#: A server that refuses a stream does so within this time of answering on the same connection, in seconds.
+#: A server that refuses a stream has so long to say so before it is asked whether it is there, in seconds. Cancelling
+#: the stream meanwhile would be no help: Google's emulator may then deliver to it when its subscription is made.
 _SETTLE: Final = 0.25
 
 Handler = Callable[[Delivery], Verdict]
@@ -140,8 +141,8 @@ class Stream:
 
     async def _watch(self) -> None:
         """Ask on the same connection whenever the stream is silent. gRPC's own pings would get it thrown out."""
-        await self._probe()
         await asyncio.sleep(_SETTLE)
+        await self._probe()
         self._alive()
         while True:
             now = asyncio.get_running_loop().time()

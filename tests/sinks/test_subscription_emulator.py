@@ -1,0 +1,147 @@
+"""The subscription against Google's own Pub/Sub emulator: what the small service of the other tests only imitates."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import AsyncIterator
+
+import grpc
+import pytest
+from google.api_core.exceptions import DeadlineExceeded
+from google.pubsub_v1 import PublisherAsyncClient, PubsubMessage, SubscriberAsyncClient
+from google.pubsub_v1.services.publisher.transports import PublisherGrpcAsyncIOTransport
+from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcAsyncIOTransport
+
+from sinks.intake.delivery import Delivery, Limits, Verdict
+from tests.needs import need
+from tests.sinks.conftest import LoopClock
+from tests.sinks.test_subscription import acking, reading
+
+PATH = "projects/my-project/subscriptions/events"
+TOPIC = "projects/my-project/topics/events"
+LIMITS = Limits(backoff_min=0.05, backoff_max=0.2, probe_interval=0.5, probe_timeout=5, ack_deadline=10, later=1)
+
+
+class Emulator:
+    """The emulator's process, and publishing to its one topic."""
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> None:
+        port = self.endpoint.rpartition(":")[2]
+        self._process = await asyncio.to_thread(
+            subprocess.Popen,
+            [self._command, "--host=127.0.0.1", f"--port={port}"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        async with grpc.aio.insecure_channel(self.endpoint) as channel:
+            await asyncio.wait_for(channel.channel_ready(), 60)
+
+    async def stop(self) -> None:
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            await asyncio.to_thread(self._process.wait)
+            self._process = None
+
+    async def make(self) -> None:
+        """The topic and its subscription."""
+        async with grpc.aio.insecure_channel(self.endpoint) as channel:
+            publisher = PublisherAsyncClient(transport=PublisherGrpcAsyncIOTransport(channel=channel))
+            await publisher.create_topic(name=TOPIC)
+            subscriber = SubscriberAsyncClient(transport=SubscriberGrpcAsyncIOTransport(channel=channel))
+            await subscriber.create_subscription(request={"name": PATH, "topic": TOPIC, "ack_deadline_seconds": 10})
+
+    async def publish(self, *bodies: bytes) -> None:
+        async with grpc.aio.insecure_channel(self.endpoint) as channel:
+            publisher = PublisherAsyncClient(transport=PublisherGrpcAsyncIOTransport(channel=channel))
+            await publisher.publish(topic=TOPIC, messages=[PubsubMessage(data=body) for body in bodies])
+
+    async def left(self) -> list[bytes]:
+        """What the subscription still delivers within a second."""
+        async with grpc.aio.insecure_channel(self.endpoint) as channel:
+            subscriber = SubscriberAsyncClient(transport=SubscriberGrpcAsyncIOTransport(channel=channel))
+            try:
+                response = await subscriber.pull(subscription=PATH, max_messages=1000, retry=None, timeout=1)
+            except DeadlineExceeded:
+                return []
+            return [received.message.data for received in response.received_messages]
+
+
+@pytest.fixture
+async def emulator() -> AsyncIterator[Emulator]:
+    need("java")
+    running = Emulator(need("cloud-pubsub-emulator"))
+    await running.start()
+    try:
+        yield running
+    finally:
+        await running.stop()
+
+
+async def test_messages_are_delivered_acked_and_never_again(emulator: Emulator, clock: LoopClock) -> None:
+    await emulator.make()
+    bodies = {str(number).encode() for number in range(200)}
+    async with reading(emulator.endpoint, clock, limits=LIMITS, path=PATH) as reader:
+        await emulator.publish(*bodies)
+        await reader.until(lambda _: len(reader.deliveries) == 200)
+    assert {delivery.data for delivery in reader.deliveries} == bodies
+    assert {delivery.delivery_attempt for delivery in reader.deliveries} == {0}
+    assert await emulator.left() == []
+
+
+async def test_what_is_nacked_or_put_off_comes_again(emulator: Emulator, clock: LoopClock) -> None:
+    await emulator.make()
+    seen: dict[bytes, int] = {}
+
+    def handle(delivery: Delivery) -> Verdict:
+        seen[delivery.data] = seen.get(delivery.data, 0) + 1
+        if seen[delivery.data] > 1:
+            return Verdict.ACK
+        return Verdict.NACK if delivery.data == b"n" else Verdict.LATER
+
+    async with reading(emulator.endpoint, clock, handle, limits=LIMITS, path=PATH) as reader:
+        await emulator.publish(b"n", b"l")
+        await reader.until(lambda _: seen == {b"n": 2, b"l": 2})
+    assert await emulator.left() == []
+
+
+async def test_a_missing_subscription_is_named_then_found(emulator: Emulator, clock: LoopClock) -> None:
+    async with reading(emulator.endpoint, clock, limits=LIMITS, path=PATH) as reader:
+        missing = await reader.until(lambda state: state.failures >= 2)
+        await emulator.make()
+        await emulator.publish(b"m-1")
+        await reader.until(lambda _: [delivery.data for delivery in reader.deliveries] == [b"m-1"])
+    assert missing.error.startswith(f"{PATH} does not exist (Subscription does not exist")
+
+
+async def test_a_restart_of_the_emulator_is_survived(emulator: Emulator, clock: LoopClock) -> None:
+    await emulator.make()
+    async with reading(emulator.endpoint, clock, limits=LIMITS, path=PATH) as reader:
+        await reader.until(lambda state: state.connected)
+        await emulator.stop()
+        await reader.until(lambda state: state.failures >= 1)
+        await emulator.start()
+        await emulator.make()
+        await emulator.publish(b"m-1")
+        await reader.until(lambda _: [delivery.data for delivery in reader.deliveries] == [b"m-1"])
+
+
+async def test_close_returns_at_once_with_its_acks_sent(emulator: Emulator, clock: LoopClock) -> None:
+    await emulator.make()
+    async with reading(emulator.endpoint, clock, acking, limits=LIMITS, path=PATH) as reader:
+        await reader.until(lambda state: state.connected)
+        await emulator.publish(b"m-1")
+        await reader.until(lambda _: len(reader.deliveries) == 1)
+        began = clock.monotonic()
+        await reader.subscription.close(5)
+        assert clock.monotonic() - began < 2
+    assert await emulator.left() == []
