@@ -5,7 +5,7 @@ the status before the first insert; the same id is sent only for the same bytes 
 goes only when GCE answers 404 and no insert can still be on its way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,13 +18,14 @@ from controller.api.resources import (
     ObjectMeta,
     WorkloadPolicyStatus,
 )
-from controller.core.actions import Action, DeleteResource, InsertResource, SetFinalizers
+from controller.core.actions import Action, DeleteResource, InsertResource, Outcome, SetFinalizers
 from controller.core.failures import Conflict, Failure
 from controller.core.gce_errors import operation_failure
 from controller.core.model import Key, Scope
+from controller.core.moving import on_their_way
 from controller.core.names import bears_mark
 from controller.core.observed import OperationView, ResourceRef, ResourceView
-from controller.core.plan import Plan, Policy, Recheck, step_of
+from controller.core.plan import Plan, Policy, Recheck, doubling, step_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +179,30 @@ def _with(base: ChildPlan, actions: tuple[Action, ...] = (), rechecks: tuple[Rec
 def outcome_is_known(failure: Failure) -> bool:
     """Whether a failed insert certainly had no effect, so that its request id has served."""
     return not getattr(failure, "unknown_outcome", False) or isinstance(failure, Conflict)
+
+
+def child_rechecks(
+    snapshot: ChildSnapshot,
+    outcomes: Sequence[Outcome],
+    policy: Policy,
+    now: datetime,
+    *,
+    quiet_looks: int,
+    follows: bool,
+) -> tuple[Recheck, ...]:
+    """Back-stops for what was accepted now, and follow-ups of a resource that is there and not ready.
+
+    `follows`: this child looks after its VMs by itself; otherwise its group does.
+    """
+    if any(outcome.operation is not None for outcome in outcomes):
+        return (Recheck(now + policy.operation_looks[0], "operation", Scope.MIG),)
+    resource = snapshot.resource
+    if resource is None or snapshot.metadata.deleting:
+        return ()
+    if resource.mig is not None:
+        moving = follows and on_their_way(resource.mig)
+        wait = doubling(policy.follow_up_first, policy.follow_up_max, quiet_looks)
+        return (Recheck(now + wait, "follow_up", Scope.MIG),) if moving else ()
+    if resource.status not in {"", "READY"}:
+        return (Recheck(now + policy.operation_looks[0], "operation", Scope.MIG),)
+    return ()

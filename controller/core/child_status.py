@@ -5,7 +5,7 @@ from datetime import datetime
 
 from controller.api.conditions import get_condition, set_condition
 from controller.api.reasons import ConditionType, Reason
-from controller.api.resources import ChildStatus
+from controller.api.resources import ChildStatus, Resource
 from controller.core.actions import DeleteResource, InsertResource, Outcome
 from controller.core.child import ChildPlan, ChildSnapshot, outcome_is_known
 from controller.core.failures import Failure, NoCapacity, Rejected
@@ -135,3 +135,10 @@ def bulk_verdict(error: OperationError) -> Verdict:
     if isinstance(failure, NoCapacity):
         return failure_verdict(failure, operation=True)
     return Verdict("False", Reason.INSTANCES_CREATION_FAILED, str(failure))
+
+
+def failed_child_status(child: Resource, status: ChildStatus, failure: Failure, now: datetime) -> ChildStatus:
+    """The status when a look could not be finished: all else stays as it was said last."""
+    verdict = Verdict("Unknown", Reason.RECONCILE_ERROR, str(failure))
+    condition = verdict.condition(ConditionType.READY, now, child.metadata.generation)
+    return status.model_copy(update={"conditions": set_condition(status.conditions, condition, now)})

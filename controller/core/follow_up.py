@@ -9,22 +9,9 @@ from datetime import datetime
 
 from controller.core.join import HostState, Phase
 from controller.core.model import Kind, Scope
-from controller.core.observed import MigView
+from controller.core.moving import on_their_way
 from controller.core.plan import Policy, Recheck, doubling
 from controller.core.snapshot import GroupSnapshot
-
-#: Counts of `currentInstanceStatuses` that stay as they are until somebody acts.
-_AT_REST = frozenset({"running", "terminated", "stopped", "suspended"})
-
-
-def on_their_way(mig: MigView, states: Sequence[HostState]) -> bool:
-    """Whether VMs of the MIG are changing, or about to."""
-    if mig.bulk_in_progress or any(count for name, count in mig.counts.items() if name not in _AT_REST):
-        return True
-    if any(state.phase in {Phase.PROVISIONING, Phase.LEAVING} for state in states):
-        return True
-    # Counts may be absent although VMs are coming (facts: GCE 6.1).
-    return not mig.counts and mig.target_size > 0 and not mig.is_stable
 
 
 def follow_up(
@@ -34,7 +21,8 @@ def follow_up(
     mig = snapshot.children.get(Kind.MIG)
     if snapshot.mig is None or snapshot.mig_read_at is None or mig is None or mig.deleting:
         return ()
-    if not on_their_way(snapshot.mig, states):
+    coming = any(state.phase in {Phase.PROVISIONING, Phase.LEAVING} for state in states)
+    if not coming and not on_their_way(snapshot.mig):
         return ()
     due = snapshot.mig_read_at + doubling(policy.follow_up_first, policy.follow_up_max, snapshot.quiet_looks)
     return (Recheck(max(due, now), "follow_up", Scope.MIG),)

@@ -11,10 +11,10 @@ from datetime import datetime
 
 from controller.api.conditions import Condition, Status, get_condition, set_condition
 from controller.api.reasons import ConditionType, Reason
-from controller.api.resources import NodeStatus, NodeSummary, TPUNodeGroupStatus
+from controller.api.resources import NodeStatus, NodeSummary, TPUNodeGroup, TPUNodeGroupStatus
 from controller.core.actions import Outcome
 from controller.core.children import wanted_kinds
-from controller.core.failures import NoCapacity, Rejected
+from controller.core.failures import Failure, NoCapacity, Rejected
 from controller.core.gce_errors import is_quota, operation_failure
 from controller.core.join import HostState, Phase
 from controller.core.model import Kind
@@ -239,3 +239,11 @@ def is_ready(status: TPUNodeGroupStatus) -> bool:
     """Whether the summary says Ready."""
     condition = get_condition(status.conditions, ConditionType.READY)
     return condition is not None and condition.status == "True"
+
+
+def failed_status(group: TPUNodeGroup, failure: Failure, now: datetime) -> TPUNodeGroupStatus:
+    """The status when a look could not be finished for a while: all else stays as it was said last."""
+    generation = group.metadata.generation
+    verdict = Verdict("Unknown", Reason.RECONCILE_ERROR, str(failure))
+    conditions = set_condition(group.status.conditions, verdict.condition(ConditionType.READY, now, generation), now)
+    return group.status.model_copy(update={"conditions": conditions})

@@ -45,6 +45,8 @@ class Policy:
     capacity_retry_first: timedelta = timedelta(seconds=30)
     capacity_retry_max: timedelta = timedelta(minutes=10)
     rejected_retry: timedelta = timedelta(minutes=5)
+    resync: timedelta = timedelta(minutes=10)
+    resync_jitter: float = 0.2
     token_life: timedelta = timedelta(hours=1)
     token_renew_margin: timedelta = timedelta(minutes=10)
     node_service_account: str = ""

@@ -76,6 +76,10 @@ class RoutingIndex:
         base = base_name_of(name)
         return self._instances.get((project, zone, base)) if base and zone else None
 
+    def owner_of_base(self, base: str) -> Key | None:
+        """A key that looks at VMs of this base name, wherever: names of ours bear a hash of the UID."""
+        return next((key for at, key in self._instances.items() if at[2] == base), None)
+
     def owner_of_resource(self, kind: Kind, project: str, name: str) -> Key | None:
         """The child that drives this resource."""
         return self._resources.get((kind, project, name))

@@ -33,6 +33,8 @@ class GroupMemory:
     absent: set[str] = field(default_factory=set)
     members: dict[str, str] = field(default_factory=dict)
     errors: tuple[OperationError, ...] = ()
+    #: Ids of VMs with a name of ours that our MIG does not list.
+    strangers: set[str] = field(default_factory=set)
     #: When (in `sequence`) a Node of a name was seen last: an absence is believed only if it was read after that.
     sighted: dict[str, int] = field(default_factory=dict)
     sequence: int = 0

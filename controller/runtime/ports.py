@@ -1,6 +1,6 @@
 """What the runtime needs of the outside. Each call raises a `core.failures.Failure` and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -18,6 +18,8 @@ from controller.core.observed import (
 )
 
 Json = dict[str, Any]
+#: Raises when this replica may not act (any more): called before every mutation.
+MayAct = Callable[[], None]
 
 
 class Clock(Protocol):

@@ -1,0 +1,14 @@
+"""Whether a managed instance group's VMs are changing, or about to, by its own word."""
+
+from controller.core.observed import MigView
+
+#: Counts of `currentInstanceStatuses` that stay as they are until somebody acts.
+_AT_REST = frozenset({"running", "terminated", "stopped", "suspended"})
+
+
+def on_their_way(mig: MigView) -> bool:
+    """True while a bulk request waits, a VM is in a passing state, or counts are missing and it is not stable."""
+    if mig.bulk_in_progress or any(count for name, count in mig.counts.items() if name not in _AT_REST):
+        return True
+    # Counts may be absent although VMs are coming (facts: GCE 6.1).
+    return not mig.counts and mig.target_size > 0 and not mig.is_stable

@@ -1,0 +1,109 @@
+"""One look at a TPUNodeGroup: observe, plan, apply, write the status, say when to look next."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from controller.api.resources import TPUNodeGroup
+from controller.core.actions import Outcome, SetFinalizers
+from controller.core.children import child_ref
+from controller.core.failures import Failure
+from controller.core.group import plan_group
+from controller.core.group_status import Verdict, failed_status, group_status
+from controller.core.join import Phase
+from controller.core.model import Key, Kind, Scope, Wake
+from controller.core.plan import Recheck
+from controller.core.retries import lasts, retry_after, retry_wake
+from controller.core.snapshot import GroupSnapshot
+from controller.runtime.apply import Applier
+from controller.runtime.auditing import Pass
+from controller.runtime.env import Env
+from controller.runtime.mailbox import Next
+from controller.runtime.observe import Observer
+from controller.runtime.resync import resync_recheck
+from controller.runtime.statuses import StatusWriter
+
+
+class GroupLook:
+    """Looks at groups. `post`: asks a child to look; `events`: the verdict on the event path."""
+
+    def __init__(
+        self,
+        env: Env,
+        observer: Observer,
+        applier: Applier,
+        statuses: StatusWriter,
+        post: Callable[[Key, Wake], None],
+        events: Callable[[str], Verdict | None],
+    ) -> None:
+        self._env = env
+        self._observer = observer
+        self._applier = applier
+        self._statuses = statuses
+        self._post = post
+        self._events = events
+
+    async def run(self, key: Key, group: TPUNodeGroup, wake: Wake) -> Next:
+        """Raises a Failure when something could not be read, or the status not be written."""
+        mig_path = child_ref(group, Kind.MIG).path
+        seen = self._env.knowledge.seen.get(mig_path)
+        snapshot = await self._observer.group(key, group, wake)
+        # Reading takes time: decide on the newest word of the user.
+        current = self._env.knowledge.resources.group(key)
+        if current is None:
+            return Next()
+        snapshot = replace(snapshot, group=current)
+        now = self._env.clock.now()
+        plan = plan_group(snapshot, self._env.policy, now)
+        of = Pass(snapshot.mark, key, wake.cause, dict(wake.instances), current.metadata.generation)
+        outcomes, complete = await self._applier.apply(plan.actions, of)
+        await self._tell(key, snapshot, outcomes)
+        if self._env.knowledge.seen.get(mig_path) is not seen and Kind.MIG in snapshot.children:
+            self._post(snapshot.children[Kind.MIG].key, Wake(Scope.SPEC, wake.cause))
+        return self._following(key, wake, plan.rechecks, outcomes, complete=complete, now=now)
+
+    async def failed(self, key: Key, group: TPUNodeGroup, wake: Wake, failure: Failure) -> Next:
+        """The look could not be finished: again later, and said in the status when it lasts."""
+        memory = self._env.knowledge.memory(key)
+        memory.failures += 1
+        now = self._env.clock.now()
+        if lasts(memory.failures, failure):
+            fresh = failed_status(group, failure, now)
+            await self._statuses.write(key, group, group.status, fresh)
+        after = retry_after([failure], memory.failures, self._env.policy)
+        return Next(retry=wake, retry_after=after.total_seconds())
+
+    async def _tell(self, key: Key, snapshot: GroupSnapshot, outcomes: Sequence[Outcome]) -> None:
+        memory = self._env.knowledge.memory(key)
+        current = self._env.knowledge.resources.group(key)
+        if current is None or any(isinstance(outcome.action, SetFinalizers) for outcome in outcomes):
+            return
+        now = self._env.clock.now()
+        events = self._events(current.spec.project)
+        fresh = group_status(snapshot, outcomes, now, events=events, last_event=memory.last_event)
+        await self._statuses.write(key, current, current.status, fresh)
+        for state in snapshot.states(now):
+            if state.phase is Phase.READY and state.host.instance is not None:
+                memory.hints.pop(state.host.instance.id, None)
+
+    def _following(
+        self,
+        key: Key,
+        wake: Wake,
+        rechecks: tuple[Recheck, ...],
+        outcomes: Sequence[Outcome],
+        *,
+        complete: bool,
+        now: datetime,
+    ) -> Next:
+        memory = self._env.knowledge.memory(key)
+        failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
+        memory.failures = memory.failures + 1 if failures else 0
+        progressed = any(isinstance(o.action, SetFinalizers) and o.failure is None for o in outcomes)
+        again = Wake(Scope.SPEC, wake.cause, dict(wake.instances)) if progressed or not complete else None
+        return Next(
+            rechecks=(*rechecks, resync_recheck(self._env, key, wake)),
+            retry=retry_wake(outcomes, now),
+            retry_after=retry_after(failures, memory.failures, self._env.policy).total_seconds(),
+            again=again,
+        )

@@ -1,0 +1,96 @@
+"""From a delivered message to a wake in a mailbox: decode, route, post, ack. Synchronous and quick.
+
+Acked when the wake is safe in the mailbox: from then on retries are the mailbox's, and a crash is covered by the resync
+at start. One message never costs another anything.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from controller.core.model import Key, Wake
+from controller.core.route import Route, route
+from controller.runtime.hearing import Hearing
+from controller.runtime.knowledge import Knowledge
+from controller.runtime.metrics import Metrics
+from controller.runtime.ports import Clock
+from sinks.intake.delivery import Delivery, Verdict
+from sinks.intake.entry import decode
+from sinks.intake.events import Event, Ignored, Resource, Unreadable, moment
+
+log = structlog.get_logger(__name__)
+
+#: An optimisation only: a duplicate costs a look, never correctness.
+_REMEMBERED: Final = 20_000
+
+
+class Intake:
+    """Handles deliveries of the subscription."""
+
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        hearing: Hearing,
+        post: Callable[[Key, Wake], None],
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        self._knowledge = knowledge
+        self._hearing = hearing
+        self._post = post
+        self._clock = clock
+        self._metrics = metrics
+        self._handled: OrderedDict[str, None] = OrderedDict()
+
+    def handle(self, delivery: Delivery) -> Verdict:
+        """Take one message."""
+        match decode(delivery.data):
+            case Unreadable(reason):
+                return self._unreadable(delivery, reason)
+            case Ignored(reason):
+                self._metrics.ignored.labels(self._metrics.bounded(reason)).inc()
+            case Event() as event:
+                self._event(event, delivery)
+        return Verdict.ACK
+
+    def _unreadable(self, delivery: Delivery, reason: str) -> Verdict:
+        """Nacked until the dead-letter policy takes it; without one it could only go round for ever."""
+        self._metrics.unreadable.labels(self._metrics.bounded(reason)).inc()
+        log.warning("message cannot be read", message_id=delivery.message_id, reason=reason)
+        return Verdict.NACK if delivery.delivery_attempt else Verdict.ACK
+
+    def _event(self, event: Event, delivery: Delivery) -> None:
+        self._metrics.events.labels(f"{event.resource}.{event.kind}").inc()
+        self._metrics.last_event.set(self._clock.now().timestamp())
+        age = (self._clock.now() - moment(event.at)).total_seconds()
+        self._metrics.event_age.observe(max(0.0, age))
+        if event.resource is Resource.CANARY:
+            self._hearing.canary(event.writer)
+            return
+        if self._is_duplicate(event.key):
+            self._metrics.duplicates.inc()
+            return
+        found = route(event, self._knowledge.index, delivery.published)
+        if found is None:
+            self._metrics.foreign.inc()
+        else:
+            self._wake(found)
+            self._knowledge.memory(found.key).last_event = delivery.published
+        # Only now: an entry counts as seen when its wake is safe.
+        self._remember(event.key)
+
+    def _wake(self, found: Route) -> None:
+        if found.hint is not None:
+            hint = found.hint
+            self._knowledge.memory(found.key).hint(hint.instance_id, (hint.reason, hint.message))
+        self._post(found.key, found.wake)
+
+    def _is_duplicate(self, key: str) -> bool:
+        return key in self._handled
+
+    def _remember(self, key: str) -> None:
+        self._handled[key] = None
+        if len(self._handled) > _REMEMBERED:
+            self._handled.popitem(last=False)
