@@ -39,6 +39,8 @@ class Courses:
         self._operations = operations
         self._capacity = capacity
         self._inserts = 0
+        #: Inserts under way, by instance id.
+        self._arrivals: dict[str, Operation] = {}
         #: Set by the world: the groups.
         self.watcher: Watcher | None = None
         #: Set by the register of VMs: strike one that is gone.
@@ -49,7 +51,8 @@ class Courses:
         self._inserts += 1
         choice = self._kernel.settings.insert_last
         before = choice == "before" or (choice == "alternate" and self._inserts % 2 == 0)
-        instance.course = self._kernel.spawn(self._boot(instance, operation, done_before=before))
+        self._arrivals[instance.id] = operation
+        instance.course = self._kernel.spawn(self._boot(instance, done_before=before))
 
     def begin_stop(self, instance: Instance) -> None:
         """RUNNING to TERMINATED, for good."""
@@ -75,6 +78,13 @@ class Courses:
     def _interrupt(self, instance: Instance) -> None:
         if instance.course is not None:
             instance.course.cancel()
+        # A VM that is deleted or stopped on its way still ends its insert.
+        self._arrived(instance)
+
+    def _arrived(self, instance: Instance) -> None:
+        operation = self._arrivals.pop(instance.id, None)
+        if operation is not None:
+            self._operations.finish(operation)
 
     def _move(self, instance: Instance, status: str) -> None:
         was, instance.status = instance.status, status
@@ -89,19 +99,16 @@ class Courses:
         if self.watcher is not None:
             self.watcher.vm_moved(instance)
 
-    async def _boot(self, instance: Instance, operation: Operation, *, done_before: bool) -> None:
+    async def _boot(self, instance: Instance, *, done_before: bool) -> None:
         kernel, timings = self._kernel, self._kernel.timings
-        try:
-            await kernel.pause(timings.pending)
-            self._move(instance, "PROVISIONING")
-            await kernel.pause(timings.provisioning)
-            if done_before:
-                self._operations.finish(operation)
-            await self._stage(instance)
-            await kernel.pause(timings.insert_done_after)
-        finally:
-            # A VM that is deleted or stopped on its way still ends its insert.
-            self._operations.finish(operation)
+        await kernel.pause(timings.pending)
+        self._move(instance, "PROVISIONING")
+        await kernel.pause(timings.provisioning)
+        if done_before:
+            self._arrived(instance)
+        await self._stage(instance)
+        await kernel.pause(timings.insert_done_after)
+        self._arrived(instance)
 
     async def _stage(self, instance: Instance) -> None:
         kernel = self._kernel

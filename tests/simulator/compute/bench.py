@@ -79,7 +79,8 @@ class Bench:
     def client(self, kind: type) -> Any:
         if kind not in self.clients:
             options = {"api_endpoint": self.url}
-            self.clients[kind] = kind(credentials=AnonymousCredentials(), client_options=options)
+            credentials = AnonymousCredentials()  # type: ignore[no-untyped-call]
+            self.clients[kind] = kind(credentials=credentials, client_options=options)
         return self.clients[kind]
 
     async def call(self, method: Callable[..., Any], **arguments: Any) -> Any:

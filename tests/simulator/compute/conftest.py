@@ -11,15 +11,19 @@ from simulator.timing import Timings
 from simulator.world import World, WorldSettings
 from tests.simulator.compute.bench import Bench, Calls, Faults, Log, Start, put_ready, wall
 
+FAST = Timings(scale=0.05)
+
 
 @pytest.fixture
 async def start() -> AsyncIterator[Start]:
-    """A way to start benches: give settings, scale, quota, permissions."""
+    """A way to start benches: give settings, timings, quota, permissions."""
     stops: list[Callable[[], Awaitable[None]]] = []
 
-    async def begin(settings: WorldSettings | None = None, *, scale: float = 0.05, **face: Any) -> Bench:
+    async def begin(
+        settings: WorldSettings | None = None, *, timings: Timings = FAST, **face: Any
+    ) -> Bench:
         log, calls, faults = Log(), Calls(), Faults()
-        world = World(wall, Timings(scale=scale), log, settings, seed=7)
+        world = World(wall, timings, log, settings, seed=7)
         runner = web.AppRunner(compute_app(world, calls, faults, **face), access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -165,7 +165,7 @@ async def test_a_regional_template_is_made_used_and_removed(bench: Bench) -> Non
 
 
 async def test_every_state_on_the_way_to_running_can_be_seen(start: Start) -> None:
-    bench = await start(scale=0.2)
+    bench = await start(timings=Timings(scale=0.2))
     bench.world.add_template("template", PROPERTIES, joins=False)
     await bench.insert_group(target_size=1)
     seen: list[str] = []
