@@ -77,9 +77,18 @@ class KubeCluster:
         await self._delete(_custom("delete", key), uid)
 
     async def patch_status(self, key: Key, uid: str, patch: Json) -> Json:
-        """Merge patch on the status subresource; raises Conflict on another UID, Gone when it is not there."""
+        """Merge patch on the status subresource; raises Conflict on another UID, Gone when it is not there.
+
+        The API server takes nothing but the status from such a patch, so it ignores the UID in it (apiextensions-
+        apiserver, status_strategy.go). The answer tells whose status it was: a wrong one is the caller's Conflict, and
+        the other object's own look writes it anew.
+        """
+        call = _custom("patch", key, "status")
         body = {"metadata": {"uid": uid}, "status": patch}
-        return await self._client.call(replace(_custom("patch", key, "status"), body=body, content_type=MERGE_PATCH))
+        obj = await self._client.call(replace(call, body=body, content_type=MERGE_PATCH))
+        if obj["metadata"]["uid"] != uid:
+            raise Conflict(f"{call} met another object of this name: it was deleted and made anew.")
+        return obj
 
     async def set_finalizers(self, key: Key, resource_version: str, finalizers: Sequence[str]) -> Json | None:
         """JSON patch with a resourceVersion test; None when the object went away with its last finalizer."""

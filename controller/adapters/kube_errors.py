@@ -100,7 +100,10 @@ def failure_of(error: Exception, what: str) -> Failure:
 
 
 def failure_of_answer(status: int, body: bytes, what: str, retry_after: str = "") -> Failure:
-    """The failure that an answer of 300 or more stands for; `body` is a `Status` object, or any text."""
+    """The failure that an answer of 300 or more stands for; `body` is a `Status` object, or any text.
+
+    A patch that names another UID is refused as "metadata.uid: field is immutable", 422: a Conflict of incarnations.
+    """
     said = _status_object(body)
     reason = str(said.get("reason") or "")
     text = redacted(str(said.get("message") or "")).strip().rstrip(".") or "the API server gave no reason"
@@ -108,6 +111,8 @@ def failure_of_answer(status: int, body: bytes, what: str, retry_after: str = ""
     code = f"{status} {reason}".strip()
     if status == 403 and _terminating(said):
         return Conflict(f"{message} Its namespace is being deleted.", code)
+    if status == 422 and "metadata.uid" in text:
+        return Conflict(f"{message} It was deleted and made anew.", code)
     make = BY_STATUS.get(status) or (_again if status >= 500 else _refused)
     failure = make(message, code)
     if isinstance(failure, Retry) and retry_after.isdigit():

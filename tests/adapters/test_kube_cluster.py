@@ -62,11 +62,19 @@ async def test_all_pages_of_a_kind_are_read_with_the_bearer_token(cluster: KubeC
 
 
 async def test_a_status_is_merged_under_the_uid(cluster: KubeCluster, server: ScriptedServer) -> None:
-    server.answer("PATCH", f"{PATH}/status", an_object("8"))
-    assert await cluster.patch_status(KEY, "u1", {"nodesReady": "2/2"}) == an_object("8")
+    server.answer("PATCH", f"{PATH}/status", an_object("8", uid="u1"))
+    assert await cluster.patch_status(KEY, "u1", {"nodesReady": "2/2"}) == an_object("8", uid="u1")
     [asked] = server.asked
     assert asked.body == {"metadata": {"uid": "u1"}, "status": {"nodesReady": "2/2"}}
     assert (asked.headers["Content-Type"], asked.query) == ("application/merge-patch+json", MANAGER)
+
+
+async def test_a_status_that_went_to_another_object_of_the_name_is_a_conflict(
+    cluster: KubeCluster, server: ScriptedServer
+) -> None:
+    server.answer("PATCH", f"{PATH}/status", an_object("8", uid="u2"))
+    with pytest.raises(Conflict, match="it was deleted and made anew"):
+        await cluster.patch_status(KEY, "u1", {})
 
 
 @pytest.mark.parametrize(("code", "reason", "expected"), [(409, "Conflict", Conflict), (404, "NotFound", Gone)])

@@ -118,6 +118,11 @@ def test_a_failed_test_of_a_json_patch_is_told_from_an_invalid_object() -> None:
     assert told == [True, False]
 
 
+def test_a_patch_for_another_incarnation_is_a_conflict() -> None:
+    said = 'Node "vm-0" is invalid: metadata.uid: Invalid value: "u1": field is immutable'
+    assert isinstance(failure_of_answer(422, status(422, "Invalid", said), WHAT), Conflict)
+
+
 def test_an_expired_version_is_told_from_other_conflicts() -> None:
     told = [is_expired(failure_of_answer(code, status(code), WHAT)) for code in (409, 410)]
     assert told == [False, True]

@@ -218,6 +218,7 @@ async def test_check_is_exact_even_while_a_renewal_hangs(started: list[Leadershi
     clock.advance(0.1)
     with pytest.raises(NotLeader):
         leader.check()
+    store.before_update = None
 
 
 async def test_a_call_without_an_answer_is_given_up(started: list[Leadership]) -> None:
