@@ -1,6 +1,6 @@
 """The Kubernetes API as the demo's user has it: apply, delete, watch, over the kubeconfig that the simulator wrote."""
 
-import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -42,37 +42,36 @@ class Cluster:
         holders = (lease.spec.holder_identity for lease in leases.items if lease.spec)
         return next((holder for holder in holders if holder), "")
 
-    async def watch(self, witness: Witness) -> None:
-        """Show the witness every change, until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(
-                _follow(
-                    witness.see_group,
-                    self._custom.list_namespaced_custom_object,
-                    group=GROUP,
-                    version=VERSION,
-                    namespace=NAMESPACE,
-                    plural=_PLURAL,
-                    field_selector=f"metadata.name={NAME}",
-                )
-            )
-            tasks.create_task(_follow(witness.see_node, self._core.list_node))
-            tasks.create_task(
-                _follow(
-                    witness.see_secret,
-                    self._core.list_namespaced_secret,
-                    namespace="kube-system",
-                    label_selector=LABEL_TOKEN_INSTANCE_ID,
-                )
-            )
+    async def watch_group(self, witness: Witness) -> None:
+        """Show the witness every change of the group, until cancelled."""
+        listing = self._custom.list_namespaced_custom_object
+        only = f"metadata.name={NAME}"
+        await _follow(witness.see_group, listing, GROUP, VERSION, NAMESPACE, _PLURAL, field_selector=only)
+
+    async def watch_nodes(self, witness: Witness) -> None:
+        """Show the witness every change of a Node, until cancelled."""
+        await _follow(witness.see_node, self._core.list_node)
+
+    async def watch_tokens(self, witness: Witness) -> None:
+        """Show the witness every change of a token Secret of the operator, until cancelled."""
+        listing = self._core.list_namespaced_secret
+        await _follow(witness.see_secret, listing, "kube-system", label_selector=LABEL_TOKEN_INSTANCE_ID)
 
 
-async def _follow(see: Callable[[str, Json], None], listing: Any, **arguments: Any) -> None:
+async def _follow(see: Callable[[str, Json], None], listing: Any, *where: str, **arguments: Any) -> None:
     """What is there, then every change; again from the start when the server ends the watch for good."""
     while True:
-        async with _WATCH.Watch().stream(listing, **arguments) as events:
+        async with _WATCH.Watch().stream(listing, *where, **arguments) as events:
             async for event in events:
                 see(event["type"], event["raw_object"])
+
+
+def said(error: client.ApiException) -> str:
+    """What the API server answered, for people."""
+    try:
+        return str(json.loads(error.body or "")["message"])
+    except (TypeError, ValueError, KeyError):
+        return f"{error.status} {error.reason}"
 
 
 @asynccontextmanager

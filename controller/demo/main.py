@@ -8,9 +8,12 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Final
 
+import aiohttp
+from kubernetes.aio.client import ApiException
 from rich.console import Console
 
 from controller.adapters.clock import SystemClock
+from controller.demo.cluster import said
 from controller.demo.history import History
 from controller.demo.leftovers import things_in
 from controller.demo.narrator import Narrator
@@ -26,6 +29,8 @@ from controller.demo.witness import Witness
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: How long what was deleted may take to leave both APIs, in seconds.
 _SWEPT: Final = 10.0
+#: How long it may take until a process that ended is known to have ended.
+_NOTICED: Final = 1.0
 
 
 def run(options: DemoOptions) -> int:
@@ -113,27 +118,38 @@ class _Performance:
 
     async def _play_watched(self) -> list[str]:
         """Play while watching, telling, and seeing that both processes live; what went wrong."""
-        story = asyncio.ensure_future(self._act())
-        others = [
+        scene, witness = self._scene, self._witness
+        tasks = [
             asyncio.ensure_future(work)
             for work in (
-                self._scene.cluster.watch(self._witness),
+                scene.simulator.ended(),
+                scene.operator.ended(),
+                self._act(),
+                scene.cluster.watch_group(witness),
+                scene.cluster.watch_nodes(witness),
+                scene.cluster.watch_tokens(witness),
                 self._narrator.follow(),
-                self._scene.simulator.ended(),
-                self._scene.operator.ended(),
             )
         ]
+        ends, act = tasks[:2], tasks[2]
         try:
-            await asyncio.wait([story, *others], return_when=asyncio.FIRST_COMPLETED)
-            for task in (story, *others):
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not act.done() or act.exception():
+                # A connection breaks when its server ends; the end itself says more, and is noticed a little later.
+                await asyncio.wait(ends, timeout=_NOTICED, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
                 if task.done():
                     task.result()
         except (StoryError, ProcessError) as error:
             return [str(error)]
+        except ApiException as error:
+            return [f"the API server refused: {said(error)}"]
+        except (aiohttp.ClientError, OSError) as error:
+            return [f"a connection broke: {error}"]
         finally:
-            for task in (story, *others):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(story, *others, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
         return []
 
     async def _act(self) -> None:
