@@ -112,25 +112,31 @@ class CloudLogging:
 
     async def run(self) -> None:
         """Send until `close` or cancellation. Raises nothing else."""
-        self._worker = asyncio.create_task(self._send_all())
+        worker = self._working()
         try:
-            await asyncio.wait({self._worker})
+            await asyncio.wait({worker})
         finally:
-            self._worker.cancel()
-            await asyncio.gather(self._worker, return_exceptions=True)
-        if not self._worker.cancelled():
-            self._worker.result()
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+        if not worker.cancelled():
+            worker.result()
 
     async def close(self, grace: float) -> None:
         """Send what waits and end `run`, in at most `grace` seconds. What is left then is dropped and counted."""
         self._closing.set()
         self._pending.set()
-        if self._worker is not None:
-            await asyncio.wait({self._worker}, timeout=grace)
-            self._worker.cancel()
-            await asyncio.gather(self._worker, return_exceptions=True)
+        worker = self._working()
+        await asyncio.wait({worker}, timeout=grace)
+        worker.cancel()
+        await asyncio.gather(worker, return_exceptions=True)
         self.counts.dropped += len(self._buffer)
         self._buffer.clear()
+
+    def _working(self) -> asyncio.Task[None]:
+        """The task that sends: one for all time, also when the end comes before the beginning."""
+        if self._worker is None:
+            self._worker = asyncio.create_task(self._send_all())
+        return self._worker
 
     async def _send_all(self) -> None:
         try:
