@@ -22,6 +22,8 @@ class History:
     lives: tuple[Life, ...]
     acts: tuple[Act, ...]
     announcements: tuple[Announcement, ...]
+    #: Errors of the simulator itself.
+    failures: tuple[str, ...] = ()
 
     @cached_property
     def injections(self) -> tuple[Injection, ...]:
@@ -37,6 +39,7 @@ def history_of(world: Json) -> History:
         lives=lives_of(history["instances"]),
         acts=tuple(sorted(_acts(records), key=lambda act: act.at)),
         announcements=tuple(_announcements(record["entry"] for record in records)),
+        failures=tuple(f"the simulator itself failed: {failure}" for failure in history["failures"]),
     )
 
 

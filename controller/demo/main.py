@@ -102,9 +102,9 @@ class _Performance:
         if not self._options.keep:
             left_behind = await self._left_behind(before, patience=0.0 if failures else _SWEPT)
         history = await self._narrator.catch_up()
-        failures += breaches(
-            history.lives, tuple(self._witness.nodes.values()), self._witness.secrets, history.announcements
-        )
+        nodes = tuple(self._witness.nodes.values())
+        failures += breaches(history.lives, nodes, self._witness.secrets, history.announcements)
+        failures += history.failures
         calls = calls_made(calls_before, compute_calls(await scene.control.calls()))
         return Report(
             self._options.scenario,

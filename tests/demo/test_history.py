@@ -26,7 +26,7 @@ def action(seconds: int, cause: dict[str, Any]) -> dict[str, Any]:
 
 
 def history(*records: dict[str, Any]) -> Any:
-    return history_of({"history": {"instances": {}, "logs": list(records)}})
+    return history_of({"history": {"instances": {}, "logs": list(records), "failures": ["oops"]}})
 
 
 def act(seconds: float, cause: str, cause_at: float) -> Act:
@@ -59,3 +59,7 @@ def test_what_compute_engine_announced_is_read_from_the_system_events() -> None:
     }
     found = history(record(entry))
     assert found.announcements == (Announcement(at(1), "hostError", "vm-a", "Instance terminated by Compute Engine."),)
+
+
+def test_failures_of_the_simulator_itself_are_told() -> None:
+    assert history().failures == ("the simulator itself failed: oops",)

@@ -1,7 +1,7 @@
 """The scenarios, on a cluster that answers each deed with a fixed sequence of changes."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -47,9 +47,9 @@ UP = (node("ADDED", "vm-a", "1"), node("ADDED", "vm-b", "2"), ready("True"))
 class Stage:
     """User and fate in one. `answers`: what the cluster shows after each deed, change by change."""
 
-    def __init__(self, answers: dict[str, Sequence[Change]]) -> None:
+    def __init__(self, answers: Mapping[str, Sequence[Change]]) -> None:
         self.witness = Witness(lambda: at(0))
-        self.answers = {"apply demo-slice": UP, "delete": (gone,)} | answers
+        self.answers: dict[str, Sequence[Change]] = {"apply demo-slice": UP, "delete": (gone,), **answers}
         self.deeds: list[str] = []
         self.said: list[str] = []
         self.revision = 0
