@@ -11,7 +11,7 @@ from simulator.world.instance import Instance
 from simulator.world.keeper import Keeper
 from simulator.world.kernel import Kernel
 from simulator.world.machines import Machines
-from simulator.world.names import last_segment, partial
+from simulator.world.names import last_segment, link, partial
 from simulator.world.operations import Operation, Operations, Task
 from simulator.world.refusals import check_group, check_name, gang_size
 
@@ -93,11 +93,13 @@ class Groups:
         path = group_path(project, zone, name)
         if path in self._all:
             raise already_exists(path)
-        template = self._named(self._templates, "instanceTemplate", str(body.get("instanceTemplate", "")))
-        policy_url = str((body.get("resourcePolicies") or {}).get("workloadPolicy", ""))
+        template = self._named(self._templates, project, "instanceTemplate", str(body.get("instanceTemplate", "")))
+        resource: Json = {**body, "instanceTemplate": link(template.path)}
+        resource["versions"] = [{"instanceTemplate": link(template.path)}]
         policy = None
-        if policy_url:
-            policy = self._named(self._policies, "resourcePolicies.workloadPolicy", policy_url)
+        if url := str((body.get("resourcePolicies") or {}).get("workloadPolicy", "")):
+            policy = self._named(self._policies, project, "resourcePolicies.workloadPolicy", url)
+            resource["resourcePolicies"] = {**body["resourcePolicies"], "workloadPolicy": link(policy.path)}
         properties = template.resource.get("properties") or {}
         check_group(body, properties, None if policy is None else policy.resource)
         group = Group(
@@ -105,7 +107,7 @@ class Groups:
             name=name,
             project=project,
             zone=zone,
-            resource=dict(body),
+            resource=resource,
             properties=properties,
             created=self._kernel.now(),
             joins=template.joins,
@@ -204,12 +206,16 @@ class Groups:
             raise not_ready(path)
         return group
 
-    def _named(self, catalog: Catalog, where: str, url: str) -> Entry:
+    def _named(self, catalog: Catalog, project: str, where: str, url: str) -> Entry:
+        """What a full or partial URL names; a partial one may leave out its project."""
         if "/" not in url:
             raise invalid_field(f"resource.{where}", url, "The URL is malformed.")
-        entry = catalog.find(url)
+        path = partial(url)
+        if not path.startswith("projects/"):
+            path = f"projects/{project}/{path}"
+        entry = catalog.find(path)
         if entry is None:
-            raise not_found(partial(url))
+            raise not_found(path)
         if not entry.ready or entry.deleting:
             raise not_ready(entry.path)
         return entry
@@ -227,7 +233,7 @@ class Groups:
         added: list[Slot] = []
         for _ in range(count):
             name = self._kernel.ids.suffix((slot.name for slot in group.slots), group.base_name)
-            slot = Slot(name, index=len(group.slots))
+            slot = Slot(name, index=max((other.index for other in group.slots), default=-1) + 1)
             group.slots.append(slot)
             added.append(slot)
         group.slots.sort(key=lambda slot: slot.name)

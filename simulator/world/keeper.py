@@ -86,12 +86,14 @@ class Keeper:
 
     async def _fill_together(self, group: Group, slots: list[Slot]) -> None:
         """All VMs or none: a shortage shows in bulkInstanceOperation, not as failed inserts (GCE 2, inference)."""
-        machine_type = self._build(group, slots[0]).machine_type if slots else ""
-        while not self._capacity.take(group.zone, machine_type, len(slots)):
+        while wanted := [slot for slot in slots if slot.action == "CREATING"]:
+            machine_type = self._build(group, wanted[0]).machine_type
+            if self._capacity.take(group.zone, machine_type, len(wanted)):
+                break
             group.bulk_check = (self._stockout(group, machine_type), self._kernel.now())
-            await self._kernel.pause(self._kernel.timings.retry)
+            await self._kernel.pause(self._kernel.timings.retry, at_least=0.05)
         group.bulk_check = (None, self._kernel.now())
-        for slot in slots:
+        for slot in wanted:
             self._make(group, slot)
         group.bulk_waiting = False
 
@@ -102,7 +104,7 @@ class Keeper:
             fault = self._stockout(group, build.machine_type)
             self._machines.fail_to_create(build, fault)
             slot.errors.append((fault, self._kernel.now()))
-            await self._kernel.pause(self._kernel.timings.retry)
+            await self._kernel.pause(self._kernel.timings.retry, at_least=0.05)
         self._make(group, slot)
 
     def _make(self, group: Group, slot: Slot) -> None:

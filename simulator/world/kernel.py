@@ -47,9 +47,9 @@ class Kernel:
         task.add_done_callback(self._ended)
         return task
 
-    async def pause(self, span: Span) -> None:
-        """Let a drawn duration pass."""
-        await asyncio.sleep(self.dice.seconds(span))
+    async def pause(self, span: Span, at_least: float = 0.0) -> None:
+        """Let a drawn duration pass; `at_least` keeps what repeats itself from spinning in a world without waiting."""
+        await asyncio.sleep(max(at_least, self.dice.seconds(span)))
 
     def first_of_two(self, question: str, choice: str, first: str) -> bool:
         """Answer a two-way setting: whether `choice` names `first`; "alternate" answers yes, no, yes, ..."""

@@ -19,9 +19,7 @@ async def start() -> AsyncIterator[Start]:
     """A way to start benches: give settings, timings, quota, permissions."""
     stops: list[Callable[[], Awaitable[None]]] = []
 
-    async def begin(
-        settings: WorldSettings | None = None, *, timings: Timings = FAST, **face: Any
-    ) -> Bench:
+    async def begin(settings: WorldSettings | None = None, *, timings: Timings = FAST, **face: Any) -> Bench:
         log, calls, faults = Log(), Calls(), Faults()
         world = World(wall, timings, log, settings, seed=7)
         runner = web.AppRunner(compute_app(world, calls, faults, **face), access_log=None)

@@ -164,6 +164,17 @@ async def test_a_regional_template_is_made_used_and_removed(bench: Bench) -> Non
     assert bench.log.of("regionInstanceTemplates.insert")
 
 
+async def test_a_group_names_its_parts_by_full_urls_whatever_form_they_were_given_in(bench: Bench) -> None:
+    policy = {"workload_policy": f"regions/{REGION}/resourcePolicies/policy"}
+    await bench.insert_group(
+        **{**BULK, "instance_template": "global/instanceTemplates/template", "resource_policies": policy}
+    )
+    group = await bench.call(bench.groups.get, project=PROJECT, zone=ZONE, instance_group_manager="group")
+    root = "https://www.googleapis.com/compute/v1/"
+    assert group.instance_template == group.versions[0].instance_template == root + TEMPLATE
+    assert group.resource_policies.workload_policy == root + POLICY
+
+
 async def test_every_state_on_the_way_to_running_can_be_seen(start: Start) -> None:
     bench = await start(timings=Timings(scale=0.2))
     bench.world.add_template("template", PROPERTIES, joins=False)

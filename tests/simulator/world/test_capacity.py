@@ -1,5 +1,8 @@
 """A zone without room: what a bulk group shows, what an individual one logs, and how both go on."""
 
+from collections.abc import Callable
+
+from simulator.timing import Timings
 from tests.simulator.world.worlds import GROUP, MACHINE, OPERATOR, ZONE, Lab
 
 STOCKOUT = "ZONE_RESOURCE_POOL_EXHAUSTED"
@@ -51,6 +54,19 @@ async def test_a_group_that_is_deleted_while_it_waits_leaves_nothing(lab: Lab) -
     lab.world.groups.delete(GROUP, OPERATOR)
     await lab.settled()
     assert [path.rpartition("/")[2] for path in lab.world.compute_state()] == ["template"]
+
+
+async def test_a_bulk_group_resized_to_nothing_while_it_waits_makes_nothing_later(make_lab: Callable[..., Lab]) -> None:
+    lab = make_lab(None, Timings(scale=0))
+    lab.world.set_capacity(ZONE, MACHINE, 0)
+    lab.add_template(provisioningModel="STANDARD")
+    lab.add_group(2, bulk=True, on_failure="DO_NOTHING")
+    await lab.until(lambda: "lastProgressCheck" in lab.group["status"]["bulkInstanceOperation"])
+    lab.world.groups.resize(GROUP, 0, OPERATOR)
+    lab.world.set_capacity(ZONE, MACHINE, None)
+    await lab.until(lambda: lab.group_stable)
+    assert (lab.hosts, lab.group["targetSize"]) == ([], 0)
+    assert "instances.insert first" not in lab.log.methods()
 
 
 async def test_a_vm_that_stops_gives_its_place_to_another(lab: Lab) -> None:
