@@ -126,7 +126,7 @@ def everything(record: AuditRecord) -> str:
         TOKEN,
         f"kubeadm join --token {TOKEN} failed",
         f'{{"kubeadm-join-token": "{TOKEN}"}}',
-        "x" * 8180 + TOKEN,
+        "x" * 4090 + TOKEN,
         SecretStr(TOKEN),
         {"kubeadm-join-token": TOKEN},
         RuntimeError(TOKEN),
