@@ -1,0 +1,93 @@
+"""Ctrl-C or SIGTERM at any moment ends demo, simulator and operator within ten seconds, and no process is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
+
+#: Marks the processes of one test, through their environment, which children inherit.
+MARK = "TEST_OF_SIGNALS"
+
+
+def marked(mark: str) -> list[int]:
+    """Processes, zombies apart, whose environment bears the mark."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+@contextmanager
+def demo(mark: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-m", "controller.cli", "demo", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, MARK: mark},
+    )
+    assert process.stdout is not None
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> None:
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if words in line:
+            return
+    pytest.fail(f"never said {words!r}: {''.join(lines)}")
+
+
+def until_none_is_left(mark: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while left := marked(mark):
+        assert time.monotonic() < deadline, f"still there: {left}"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("words", ["Starting", "you apply", "RUNNING", "Ready=True", "a host fails", "you delete"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_everything(words: str, number: signal.Signals, request: pytest.FixtureRequest) -> None:
+    mark = request.node.name
+    with demo(mark) as process:
+        read_until(process, words)
+        process.send_signal(number)
+        assert process.wait(timeout=10) == 128 + number
+    assert marked(mark) == []
+
+
+def test_a_killed_demo_leaves_nothing_either(request: pytest.FixtureRequest) -> None:
+    mark = request.node.name
+    with demo(mark) as process:
+        read_until(process, "RUNNING")
+        assert len(marked(mark)) >= 3
+        process.kill()
+    until_none_is_left(mark, 10)
+
+
+def test_what_is_kept_up_ends_with_a_signal(request: pytest.FixtureRequest) -> None:
+    mark = request.node.name
+    with demo(mark, "--keep") as process:
+        read_until(process, "Ctrl-C ends everything")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 128 + signal.SIGINT
+    assert marked(mark) == []
