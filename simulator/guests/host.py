@@ -130,7 +130,7 @@ class Guests:
     async def _changed_or_due(self, machine: Machine) -> Machine | None:
         """The VM after the retry interval, or as soon as its metadata changes."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._dice.seconds(self._settings.retry)):
+            async with asyncio.timeout(self._beat.seconds(self._settings.retry)):
                 return await self._machines.changed(machine)
         return self._machines.machine(machine.id)
 

@@ -11,7 +11,7 @@ from simulator.timing import Span
 
 @dataclass(frozen=True, slots=True)
 class GuestSettings:
-    """Durations in seconds. Heartbeats keep a kubelet's real intervals and are not scaled."""
+    """Durations in seconds. Retries and heartbeats keep their real intervals: they are not scaled."""
 
     scale: float = 1.0
     #: From RUNNING until the startup script runs.
