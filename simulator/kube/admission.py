@@ -73,6 +73,8 @@ def pruned(resource: Resource, body: Json) -> Json:
     """The body without unknown fields and with its defaults."""
     metadata = {key: value for key, value in body["metadata"].items() if key in METADATA_FIELDS}
     body = {**body, "metadata": metadata}
+    if resource.on_write is not None:
+        body = resource.on_write(body)
     return body if resource.schema is None else resource.schema.prune_and_default(body)
 
 

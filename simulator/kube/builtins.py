@@ -4,11 +4,10 @@ They are basic: objects are kept and shown, no pod runs. Names, short names, sco
 k8s.io/api.
 """
 
-import base64
 from typing import Any
 
-from simulator.kube import columns, events
-from simulator.kube.edit import dig, drop, put
+from simulator.kube import columns, events, secrets
+from simulator.kube.edit import dig, put
 from simulator.kube.resources import Registry, Resource
 from simulator.kube.store import Store
 
@@ -20,13 +19,6 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 def _namespace(body: Json) -> Json:
     body = put(body, ("metadata", "labels", "kubernetes.io/metadata.name"), body["metadata"]["name"])
     return {**body, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
-
-
-def _secret(body: Json) -> Json:
-    plain = body.get("stringData") or {}
-    encoded = {key: base64.b64encode(value.encode()).decode() for key, value in plain.items()}
-    body = {**drop(body, ("stringData",)), "type": body.get("type") or "Opaque"}
-    return {**body, "data": {**(body.get("data") or {}), **encoded}} if encoded else body
 
 
 def _pod(body: Json) -> Json:
@@ -78,7 +70,14 @@ BUILTINS = (
         keeps_status=True,
         columns=columns.NODES,
     ),
-    _core("secrets", "Secret", on_create=_secret, columns=columns.SECRETS),
+    _core(
+        "secrets",
+        "Secret",
+        on_create=secrets.completed,
+        on_write=secrets.encoded,
+        check=secrets.check,
+        columns=columns.SECRETS,
+    ),
     _core("configmaps", "ConfigMap", short_names=("cm",), columns=columns.CONFIG_MAPS),
     _core("events", "Event", short_names=("ev",), columns=columns.EVENTS),
     _in(

@@ -54,8 +54,10 @@ class Resource:
     columns: tuple[Column, ...] = ()
     #: Fills what the server itself fills at creation; never mutates its argument.
     on_create: Callable[[Json], Json] | None = None
+    #: Brings every written object of a built-in kind into its stored form; never mutates its argument.
+    on_write: Callable[[Json], Json] | None = None
     #: Refuses what breaks the rules of a built-in kind: (new, old or None) -> causes.
-    check: "Callable[[Json, Json | None], Iterable[errors.Cause]] | None" = None
+    check: Callable[[Json, Json | None], Iterable[errors.Cause]] | None = None
     #: The id of the resource whose objects this one shows in another form (events.k8s.io shows core Events).
     stored_as: str = ""
     #: From the stored form to the served one, and back; None where they are the same but for the apiVersion.

@@ -1,0 +1,54 @@
+"""A cluster, and what the contract tests ask for: `kubeconfig`, `api`, a `namespace` of one's own, the widgets' CRD."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+
+from tests.simulator.kube.client import Api, connected
+from tests.simulator.kube.cluster import Cluster, running
+from tests.simulator.kube.widgets import CRDS, DEFINITION, NAME
+
+
+@pytest.fixture(scope="session")
+def shared_cluster() -> Iterator[Cluster]:
+    """One cluster for all contract tests: they keep to a namespace each, as they would on a real one."""
+    with running() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def kubeconfig(shared_cluster: Cluster, tmp_path: Path) -> Path:
+    return shared_cluster.write_kubeconfig(tmp_path)
+
+
+@pytest_asyncio.fixture
+async def api(kubeconfig: Path) -> AsyncIterator[Api]:
+    async with connected(kubeconfig) as client:
+        await client.create(CRDS, DEFINITION)
+        await _until_served(client)
+        yield client
+
+
+async def _until_served(client: Api) -> None:
+    """A real server serves a new definition a moment after it was created."""
+    async with asyncio.timeout(10):
+        async for event in client.watch(CRDS, fieldSelector=f"metadata.name={NAME}"):
+            conditions = event["object"].get("status", {}).get("conditions", [])
+            if any(item["type"] == "Established" and item["status"] == "True" for item in conditions):
+                break
+        for _ in range(100):
+            if (await client.get("/apis/contract.example.com/v1/widgets")).code == 200:
+                return
+            await asyncio.sleep(0.05)
+
+
+@pytest_asyncio.fixture
+async def namespace(api: Api) -> AsyncIterator[str]:
+    name = f"contract-{uuid4().hex[:8]}"
+    assert (await api.create("/api/v1/namespaces", {"metadata": {"name": name}})).code == 201
+    yield name
+    await api.delete(f"/api/v1/namespaces/{name}")
