@@ -150,9 +150,9 @@ class KubeCluster:
         spec = {"unschedulable": True if by is not None else None}
         await self._merge_node(name, {"metadata": {"uid": uid, "annotations": annotations}, "spec": spec})
 
-    async def delete_node(self, name: str, uid: str) -> None:
-        """Delete with a UID precondition; an absent one is fine; another UID raises Conflict."""
-        await self._delete(_node("delete", name), uid)
+    async def delete_node(self, name: str, uid: str, resource_version: str) -> None:
+        """Delete with UID and resourceVersion preconditions; an absent one is fine; another raises Conflict."""
+        await self._delete(_node("delete", name), uid, resource_version)
 
     async def post_event(self, key: Key, uid: str, *, warning: bool, reason: str, message: str, at: datetime) -> None:
         """A Kubernetes Event for people. Best effort: never raises. The same Event twice is one."""
@@ -183,10 +183,11 @@ class KubeCluster:
                 raise Conflict(message, failure.code) from failure
             raise
 
-    async def _delete(self, call: Call, uid: str = "") -> None:
+    async def _delete(self, call: Call, uid: str = "", resource_version: str = "") -> None:
         options: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
-        if uid:
-            options["preconditions"] = {"uid": uid}
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        if stated := {name: value for name, value in preconditions.items() if value}:
+            options["preconditions"] = stated
         with suppress(Gone):
             await self._client.call(replace(call, body=options))
 

@@ -108,7 +108,7 @@ class ChildLook:
             rechecks=tuple(rechecks),
             retry=Wake(Scope.MIG, Cause("retry", now)) if failures else None,
             retry_after=retry_after(failures, memory.failures, self._env.policy).total_seconds(),
-            again=Wake(Scope.MIG, wake.cause) if look_again else None,
+            again=Wake(Scope.SPEC if decided.again else Scope.MIG, wake.cause) if look_again else None,
         )
 
     def _quiet_looks(self, key: Key, snapshot: ChildSnapshot, wake: Wake) -> int:

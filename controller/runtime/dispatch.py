@@ -76,7 +76,7 @@ class Dispatch:
             self._post(owner, gone)
         if isinstance(change.resource, TPUNodeGroup):
             # Children that waited for their owner's cordon wait no more.
-            for _, (child, _) in self._env.knowledge.resources.children_of(change.resource.metadata.uid).items():
+            for child, _ in self._env.knowledge.resources.children_of(change.resource.metadata.uid).values():
                 self._post(child, gone)
         elif key.kind is Kind.MIG:
             # Template and policy waited for the MIG to be gone: of the same owner, or deleted on their own.

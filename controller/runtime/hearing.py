@@ -96,8 +96,8 @@ class Hearing:
             return Verdict("False", Reason.STREAM_DOWN, self._stream.error)
         if late:
             message = (
-                f"a {LOG_CANARY} entry did not come back within {self._limit.total_seconds():g} s: check that the log sink "
-                "exists and its filter admits it, and that the sink's writer identity may publish to the topic"
+                f"a {LOG_CANARY} entry did not come back within {self._limit.total_seconds():g} s: check that the log "
+                "sink exists and its filter admits it, and that the sink's writer identity may publish to the topic"
             )
             return Verdict("False", Reason.NO_EVENTS, message)
         if not self._heard_once:

@@ -3,9 +3,10 @@
 import asyncio
 import uuid
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from controller.api.conditions import get_condition
+from controller.api.constants import FINALIZER
 from controller.api.reasons import ConditionType
 from controller.api.resources import ChildStatus, InstanceTemplate, Resource, TPUNodeGroup
 from controller.core.child import ChildSnapshot, link_of
@@ -24,6 +25,7 @@ from controller.runtime.knowledge import Seen, brought_template
 
 #: Up to so many VMs are read one by one; more, by one list.
 _FEW = 16
+_FRESH = timedelta(seconds=2)
 #: The MIG's own rows tell why VMs are missing; they are asked for when nothing has moved for so many follow-ups.
 _QUIET_ENOUGH_TO_ASK_WHY = 3
 
@@ -76,7 +78,8 @@ class Observer:
         """All that a look at a child needs. Raises a Failure when GCE cannot be read."""
         ref = ref_of(child)
         now = self._env.clock.now()
-        read = bool(wake.scope & (Scope.MIG | Scope.INSTANCES))
+        # Before our finalizer is there nothing may be done, so nothing needs to be known.
+        read = bool(wake.scope & (Scope.MIG | Scope.INSTANCES)) and FINALIZER in child.metadata.finalizers
         operation: OperationView | None = None
         since: datetime | None = None
         if status.operation_name:
@@ -85,6 +88,7 @@ class Observer:
                 operation = await self._env.cloud.get_operation(ref, status.operation_name)
                 read = operation is None or operation.done
         view = await self._read(ref) if read else self._last(ref)
+        read = read or (not status.operation_name and self._is_fresh(ref, now))
         owner = child.metadata.controller_owner
         rejection = template_rejection(child.spec) if isinstance(child, InstanceTemplate) else None
         return ChildSnapshot(
@@ -108,6 +112,11 @@ class Observer:
         view = await self._env.cloud.get(ref)
         self._env.knowledge.seen[ref.path] = Seen(view, self._env.clock.now())
         return view
+
+    def _is_fresh(self, ref: ResourceRef, now: datetime) -> bool:
+        """Read so lately (by the look that wrote the request id) that it counts as read now."""
+        seen = self._env.knowledge.seen.get(ref.path)
+        return seen is not None and now - seen.at < _FRESH
 
     def _last(self, ref: ResourceRef) -> ResourceView | None:
         seen = self._env.knowledge.seen.get(ref.path)

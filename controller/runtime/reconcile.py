@@ -12,8 +12,11 @@ from controller.runtime.child_look import ChildLook
 from controller.runtime.env import Env
 from controller.runtime.group_look import GroupLook
 from controller.runtime.mailbox import Next
+from controller.runtime.pacing import calling_group, calling_priority
 
 log = structlog.get_logger(__name__)
+
+_EVENT, _RESYNC = 1, 3
 
 
 class Reconciler:
@@ -27,6 +30,8 @@ class Reconciler:
     async def look(self, key: Key, wake: Wake) -> Next:
         """Look at a key; an object that is gone needs none."""
         metrics = self._env.metrics
+        calling_group.set(f"{key.namespace}/{key.name}")
+        calling_priority.set(_RESYNC if wake.cause.kind in {"resync", "start"} else _EVENT)
         metrics.looks.labels(key.kind, _bounded(wake.cause)).inc()
         with metrics.look_seconds.labels(key.kind).time():
             following = await self._look(key, wake)

@@ -7,7 +7,7 @@ without a known value is minted anew, never read back.
 import secrets
 import string
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from pydantic import SecretStr
@@ -29,9 +29,10 @@ class TokenVault:
         self._tokens: dict[str, TokenView] = {}
         self._values: dict[str, SecretStr] = {}
 
-    def replace(self, tokens: Iterable[TokenView]) -> None:
-        """Take a complete list of the Secrets. Tokens that were minted since it was asked for must be in it."""
-        self._tokens = {token.id: token for token in tokens}
+    def replace(self, tokens: Iterable[TokenView], asked: datetime) -> None:
+        """Take a complete list of the Secrets, asked for at this time: what was minted since may be missing in it."""
+        since = {token.id: token for token in self._tokens.values() if token.created >= asked}
+        self._tokens = {token.id: token for token in tokens} | since
         self._values = {token: value for token, value in self._values.items() if token in self._tokens}
 
     def mint(self, group: Key, instance: Instance, now: datetime) -> tuple[TokenView, SecretStr]:
@@ -80,9 +81,9 @@ class TokenVault:
         mine = [t for t in self._tokens.values() if t.namespace == group.namespace and t.group == group.name]
         return tuple(sorted(mine, key=lambda token: (token.created, token.id)))
 
-    def groups(self) -> frozenset[Key]:
-        """The groups that tokens were minted for."""
-        return frozenset(Key(Kind.GROUP, token.namespace, token.group) for token in self._tokens.values())
+    def strays(self, groups: Container[Key]) -> tuple[TokenView, ...]:
+        """Tokens of groups that are not there any more."""
+        return tuple(t for t in self._tokens.values() if Key(Kind.GROUP, t.namespace, t.group) not in groups)
 
     @property
     def live(self) -> int:

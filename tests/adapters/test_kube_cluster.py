@@ -310,7 +310,7 @@ async def test_taints_are_replaced_under_uid_and_resource_version(cluster: KubeC
 async def test_a_node_of_another_uid_is_not_deleted(cluster: KubeCluster, server: ScriptedServer) -> None:
     server.answer("DELETE", NODE, refused(409, "Conflict", "the UID in the precondition"), 409)
     with pytest.raises(Conflict, match="delete nodes vm-0"):
-        await cluster.delete_node("vm-0", "u1")
+        await cluster.delete_node("vm-0", "u1", "7")
     assert server.asked[0].body["preconditions"] == {"uid": "u1"}
 
 
@@ -387,6 +387,6 @@ async def test_calls_are_observed_with_their_outcome(server: ScriptedServer, kub
     cluster = KubeCluster(client, clock)
     server.answer("GET", "/version", {"major": "1", "minor": "34"})
     await cluster.server_version()
-    await cluster.delete_node("vm-0", "u1")
+    await cluster.delete_node("vm-0", "u1", "7")
     await client.close()
     assert seen == [("get version", "200"), ("delete nodes", "404")]

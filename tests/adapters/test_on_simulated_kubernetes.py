@@ -119,9 +119,9 @@ async def test_a_node_is_changed_only_as_the_one_that_was_seen(cluster: KubeClus
     assert "unschedulable" not in freed["spec"]
     assert {"key": "google.com/tpu", "value": "present", "effect": "NoSchedule"} in freed["spec"]["taints"]
     with pytest.raises(Conflict):
-        await cluster.delete_node("vm-0", "another-uid")
-    await cluster.delete_node("vm-0", uid)
-    await cluster.delete_node("vm-0", uid)
+        await cluster.delete_node("vm-0", "another-uid", "")
+    await cluster.delete_node("vm-0", uid, "")
+    await cluster.delete_node("vm-0", uid, "")
 
 
 async def test_the_same_event_twice_is_one(cluster: KubeCluster, world: SimulatedCluster) -> None:

@@ -1,0 +1,55 @@
+"""The slow, jittered look at what no key looks at: the index of custom resources, and the token Secrets."""
+
+import structlog
+
+from controller.core.failures import Failure
+from controller.core.model import Kind
+from controller.runtime.dispatch import Dispatch
+from controller.runtime.env import Env
+
+log = structlog.get_logger(__name__)
+
+
+class Housekeeping:
+    """Lists once at the start, and again every resync interval."""
+
+    def __init__(self, env: Env, dispatch: Dispatch) -> None:
+        self._env = env
+        self._dispatch = dispatch
+
+    async def start(self) -> None:
+        """Everything that looks need to know before the first one. Raises a Failure."""
+        await self._tokens()
+        await self._dispatch.list_again()
+
+    async def run(self) -> None:
+        """Again and again, until cancelled."""
+        while True:
+            pause = self._env.rest.jittered(self._env.policy.resync, self._env.policy.resync_jitter)
+            await self._env.clock.sleep(pause.total_seconds())
+            try:
+                await self.again()
+            except Failure as failure:
+                log.warning("housekeeping will be repeated", failure=str(failure))
+
+    async def again(self) -> None:
+        """One round: what the watch had missed is drift, and wakes whom it concerns. Raises a Failure."""
+        missed = await self._dispatch.list_again()
+        if missed:
+            self._env.metrics.drift.labels("custom_resources").inc(missed)
+        await self._tokens()
+        await self._revoke_strays()
+
+    async def _tokens(self) -> None:
+        asked = self._env.clock.now()
+        self._env.knowledge.vault.replace(await self._env.cluster.list_token_secrets(), asked)
+        self._env.metrics.tokens_live.set(self._env.knowledge.vault.live)
+
+    async def _revoke_strays(self) -> None:
+        """A token whose group is gone belongs to nothing: its group's deletion was cut short, or forced."""
+        groups = frozenset(self._env.knowledge.resources.keys(Kind.GROUP))
+        for token in self._env.knowledge.vault.strays(groups):
+            self._env.may_act()
+            await self._env.cluster.delete_token_secret(token.id)
+            self._env.knowledge.vault.revoked(token.id)
+            log.info("revoked a token of a group that is gone", token_id=token.id, instance=token.instance)
