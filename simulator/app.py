@@ -11,12 +11,14 @@ from pathlib import Path
 
 from simulator.calls import CallCounts
 from simulator.clock import utc_now
-from simulator.cluster import cluster
+from simulator.cluster import Cluster, cluster
 from simulator.compute.quota import RateQuota
 from simulator.compute.rest import compute_app
 from simulator.control.face import ControlFace
 from simulator.events import event_path
 from simulator.faults import Faults
+from simulator.guests import Guests, GuestSettings
+from simulator.kube.joining import EmbeddedKubernetes
 from simulator.kube.serving import serving
 from simulator.kube.snapshot import ClusterView
 from simulator.logging.face import LoggingFace
@@ -25,8 +27,9 @@ from simulator.logging.latency import Latency
 from simulator.logging.router import LogRouter
 from simulator.metadata.from_world import WorldMachines
 from simulator.metadata.server import MetadataServer
-from simulator.options import SimulatorOptions
+from simulator.options import Face, SimulatorOptions
 from simulator.pubsub.emulator import EmulatorError
+from simulator.pubsub.topic import EventTopic
 from simulator.rpc import serving as serving_rpc
 from simulator.seams import Json
 from simulator.timing import Timings
@@ -73,40 +76,83 @@ def _print(described: Json) -> None:
 @asynccontextmanager
 async def _simulator(options: SimulatorOptions) -> AsyncIterator[Json]:
     """Build from the bottom up; the stack takes it down in the opposite order."""
-    calls, faults = CallCounts(), Faults(known_event)
-    ports = options.ports
     async with AsyncExitStack() as stack:
-        folder = options.directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tpu-node-group-")))
-        events = await stack.enter_async_context(event_path(options, utc_now, calls, faults))
-        router = LogRouter(utc_now, events.topic, faults, Latency(options.seed, options.log_latency), seed=options.seed)
-        stack.callback(router.close)
+        yield await _Assembly(options, stack).build()
+
+
+class _Assembly:
+    """Puts the parts together: what each step makes is handed to the next."""
+
+    def __init__(self, options: SimulatorOptions, stack: AsyncExitStack) -> None:
+        self._options = options
+        self._stack = stack
+        self._calls = CallCounts()
+        self._faults = Faults(known_event)
+
+    async def build(self) -> Json:
+        """Start everything; what `ready` is told."""
+        options, enter = self._options, self._stack.enter_async_context
+        events = await enter(event_path(options, utc_now, self._calls, self._faults))
+        router = self._router(events.topic)
+        world = self._world(router)
+        kubernetes = await enter(cluster(options, utc_now, self._folder(), self._calls, self._faults))
+        guests = await self._guests(world, kubernetes, router)
+        logging_face = LoggingFace(router, router.records, self._calls, self._faults)
+        logs = await enter(serving_rpc((logging_face.handlers(),), self._port("logging")))
+        quota = RateQuota(utc_now, options.quota) if options.quota else None
+        compute = compute_app(world, self._calls, self._faults, quota=quota)
+        compute_url = await enter(serving(compute, port=self._port("compute")))
+        control = ControlFace(
+            world,
+            ClusterView(kubernetes.store),
+            router.records,
+            self._calls,
+            self._faults,
+            lambda: [*world.failures, *guests.failures],
+        ).application(*logging_face.routes())
+        control_url = await enter(serving(control, port=self._port("control")))
+        environment = {
+            "TPU_NODE_GROUP_PROJECT": options.project,
+            "TPU_NODE_GROUP_SUBSCRIPTION": events.subscription,
+            "TPU_NODE_GROUP_COMPUTE_ENDPOINT": compute_url,
+            "TPU_NODE_GROUP_PUBSUB_ENDPOINT": events.endpoint,
+            "TPU_NODE_GROUP_LOGGING_ENDPOINT": logs,
+            "TPU_NODE_GROUP_KUBECONFIG": str(kubernetes.operator_kubeconfig),
+        }
+        return {"env": environment, "control": control_url, "kubeconfig": str(kubernetes.admin_kubeconfig)}
+
+    def _folder(self) -> Path:
+        if self._options.directory:
+            self._options.directory.mkdir(parents=True, exist_ok=True)
+            return self._options.directory
+        return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="tpu-node-group-")))
+
+    def _port(self, face: Face) -> int:
+        return self._options.ports.get(face, 0)
+
+    def _router(self, topic: EventTopic) -> LogRouter:
+        seed = self._options.seed
+        router = LogRouter(utc_now, topic, self._faults, Latency(seed, self._options.log_latency), seed=seed)
+        self._stack.callback(router.close)
+        return router
+
+    def _world(self, router: LogRouter) -> World:
+        options = self._options
         world = World(utc_now, Timings(scale=options.timings), router, options.world, seed=options.seed)
-        stack.push_async_callback(world.close)
+        self._stack.push_async_callback(world.close)
         for (zone, machine_type), available in options.capacity.items():
             world.set_capacity(zone, machine_type, available)
-        kubernetes = await stack.enter_async_context(cluster(options, utc_now, folder, calls, faults))
-        metadata = MetadataServer(WorldMachines(world), calls, faults)
-        await metadata.start(ports.get("metadata", 0))
-        stack.push_async_callback(metadata.stop)
-        quota = RateQuota(utc_now, options.quota) if options.quota else None
-        compute = await stack.enter_async_context(
-            serving(compute_app(world, calls, faults, quota=quota), port=ports.get("compute", 0))
-        )
-        logging_face = LoggingFace(router, router.records, calls, faults)
-        logs = await stack.enter_async_context(serving_rpc((logging_face.handlers(),), ports.get("logging", 0)))
-        face = ControlFace(world, ClusterView(kubernetes.store), router.records, calls, faults)
-        control = await stack.enter_async_context(
-            serving(face.application(*logging_face.routes()), port=ports.get("control", 0))
-        )
-        yield {
-            "env": {
-                "TPU_NODE_GROUP_PROJECT": options.project,
-                "TPU_NODE_GROUP_SUBSCRIPTION": events.subscription,
-                "TPU_NODE_GROUP_COMPUTE_ENDPOINT": compute,
-                "TPU_NODE_GROUP_PUBSUB_ENDPOINT": events.endpoint,
-                "TPU_NODE_GROUP_LOGGING_ENDPOINT": logs,
-                "TPU_NODE_GROUP_KUBECONFIG": str(kubernetes.operator_kubeconfig),
-            },
-            "control": control,
-            "kubeconfig": str(kubernetes.admin_kubeconfig),
-        }
+        return world
+
+    async def _guests(self, world: World, kubernetes: Cluster, router: LogRouter) -> Guests:
+        """The guests, and the metadata server that their like on the wire would ask."""
+        machines = WorldMachines(world)
+        kubelets = EmbeddedKubernetes(kubernetes.store, self._calls)
+        version = f"v{self._options.kubernetes_version}.1"
+        settings = GuestSettings(scale=self._options.timings, kubelet_version=version)
+        world.guests = guests = Guests(machines, kubelets, router, utc_now, settings, seed=self._options.seed)
+        self._stack.push_async_callback(guests.close)
+        metadata = MetadataServer(machines, self._calls, self._faults)
+        await metadata.start(self._port("metadata"))
+        self._stack.push_async_callback(metadata.stop)
+        return guests

@@ -1,6 +1,6 @@
 """The control face over HTTP, as docs/simulator.md documents it: it alone bends the world, and is not counted."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from json import JSONDecodeError
 from typing import Any, Protocol
 
@@ -32,12 +32,19 @@ class KubernetesView(Protocol):
 
 
 class ControlFace:
-    """Routes of the control face; `application` is to be served on loopback."""
+    """Routes of the control face. `failures` are errors of the simulator itself: there should be none."""
 
     def __init__(
-        self, world: World, kubernetes: KubernetesView, records: LogRecords, calls: CallCounts, faults: Faults
+        self,
+        world: World,
+        kubernetes: KubernetesView,
+        records: LogRecords,
+        calls: CallCounts,
+        faults: Faults,
+        failures: Callable[[], Sequence[BaseException]],
     ) -> None:
         self._world = world
+        self._failures = failures
         self._kubernetes = kubernetes
         self._records = records
         self._calls = calls
@@ -80,7 +87,7 @@ class ControlFace:
             **self._world.compute_history(),
             **self._kubernetes.history(),
             "logs": self._records.shown(full=full, last=int(last)),
-            "failures": [repr(failure) for failure in self._world.failures],
+            "failures": [repr(failure) for failure in self._failures()],
         }
         return web.json_response(
             {

@@ -64,6 +64,9 @@ class Emulator:
         except (TimeoutError, EmulatorError) as error:
             await _end(process)
             raise EmulatorError(f"Google's Pub/Sub emulator did not start: {error or 'no answer in 30 s'}") from error
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
         return cls(process, f"127.0.0.1:{port}", asyncio.create_task(_discard(process)))
 
     async def stop(self) -> None:

@@ -194,6 +194,9 @@ class PubSubFace:
             raise outcome
         with _refusals():
             self._broker.subscription(first.subscription)
+        if isinstance(outcome, asyncio.CancelledError):
+            # Neither side ended the stream: the broker is closed.
+            raise RpcError("UNAVAILABLE", "The service was unable to fulfill your request: the simulator stops.")
 
 
 async def _read(requests: AsyncIterator[Any], first: Any, subscription: Subscription, consumer: Consumer) -> None:

@@ -92,7 +92,7 @@ PROPERTIES = {
 async def control() -> AsyncIterator[Control]:
     records, calls, faults = Records(), CallCounts(), Faults(known_event)
     world = World(utc_now, Timings(scale=0), records)
-    face = ControlFace(world, Cluster(), records, calls, faults)
+    face = ControlFace(world, Cluster(), records, calls, faults, lambda: world.failures)
     runners = [web.AppRunner(face.application()), web.AppRunner(rest.compute_app(world, calls, faults))]
     for runner in runners:
         await runner.setup()
