@@ -4,21 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from google.protobuf.empty_pb2 import Empty
 from google.pubsub_v1 import types
 
 from simulator.pubsub.broker import Broker, PubSubError
-from simulator.pubsub.subscription import (
-    Consumer,
-    DeadLetterPolicy,
-    Delivery,
-    RetryPolicy,
-    Subscription,
-    SubscriptionConfig,
-)
+from simulator.pubsub.subscription import Consumer, Delivery, Subscription
+from simulator.pubsub.wire import config_of, received, shown
 from simulator.rpc import RpcError, RpcFace, Stream, Unary, after
 from simulator.seams import CallFaults, CallLog, PlannedFault
 
@@ -44,7 +37,6 @@ _pb = {
         "ModifyAckDeadlineRequest",
         "StreamingPullRequest",
         "StreamingPullResponse",
-        "ReceivedMessage",
     )
 }
 _UPDATABLE = ("ack_deadline_seconds", "retry_policy", "dead_letter_policy", "labels")
@@ -103,11 +95,11 @@ class PubSubFace:
 
     async def _create_subscription(self, request: Any, _context: Any) -> Any:
         with _refusals():
-            return _shown(self._broker.create_subscription(_config(request)).config)
+            return shown(self._broker.create_subscription(config_of(request)).config)
 
     async def _get_subscription(self, request: Any, _context: Any) -> Any:
         with _refusals():
-            return _shown(self._broker.subscription(request.subscription).config)
+            return shown(self._broker.subscription(request.subscription).config)
 
     async def _update_subscription(self, request: Any, _context: Any) -> Any:
         paths = list(request.update_mask.paths)
@@ -117,14 +109,14 @@ class PubSubFace:
             raise RpcError("INVALID_ARGUMENT", f"{what} cannot be updated here; {', '.join(_UPDATABLE)} can")
         with _refusals():
             old = self._broker.subscription(request.subscription.name).config
-            new = _config(request.subscription)
+            new = config_of(request.subscription)
             fields = {
                 "ack_deadline_seconds": "ack_deadline",
                 "retry_policy": "retry",
                 "dead_letter_policy": "dead_letter",
             }
             changes = {fields.get(path, path): getattr(new, fields.get(path, path)) for path in paths}
-            return _shown(self._broker.update_subscription(replace(old, **changes)).config)
+            return shown(self._broker.update_subscription(replace(old, **changes)).config)
 
     async def _delete_subscription(self, request: Any, _context: Any) -> Any:
         with _refusals():
@@ -146,7 +138,7 @@ class PubSubFace:
                 taken = await _within(seconds, consumer)
         finally:
             subscription.detach(consumer)
-        return _pb["PullResponse"](received_messages=[_received(delivery) for delivery in taken])
+        return _pb["PullResponse"](received_messages=[received(delivery) for delivery in taken])
 
     async def _acknowledge(self, request: Any, _context: Any) -> Any:
         with _refusals():
@@ -183,8 +175,8 @@ class PubSubFace:
                 await fault.release()
             while batch := await consumer.take():
                 for start in range(0, len(batch), _BATCH):
-                    received = [_received(delivery) for delivery in batch[start : start + _BATCH]]
-                    yield _pb["StreamingPullResponse"](received_messages=received)
+                    part = batch[start : start + _BATCH]
+                    yield _pb["StreamingPullResponse"](received_messages=[received(delivery) for delivery in part])
                 await after(fault)
         finally:
             subscription.detach(consumer)
@@ -244,60 +236,3 @@ def _refusals() -> Iterator[None]:
         yield
     except PubSubError as error:
         raise RpcError(error.code, error.message) from error
-
-
-def _received(delivery: Delivery) -> Any:
-    received = _pb["ReceivedMessage"](ack_id=delivery.ack_id, delivery_attempt=delivery.attempt)
-    message = received.message
-    message.data = delivery.message.data
-    message.attributes.update(delivery.message.attributes)
-    message.message_id = delivery.message.id
-    message.publish_time.FromDatetime(delivery.message.published)
-    return received
-
-
-def _config(request: Any) -> SubscriptionConfig:
-    """What the broker keeps of a subscription. What it could not honour is refused, not dropped."""
-    for name in ("push_config", "bigquery_config", "cloud_storage_config"):
-        if request.HasField(name) and getattr(request, name).ByteSize():
-            raise RpcError("UNIMPLEMENTED", f"{name} is not simulated: only pull subscriptions are")
-    for name in ("enable_message_ordering", "enable_exactly_once_delivery", "filter"):
-        if getattr(request, name):
-            raise RpcError("UNIMPLEMENTED", f"{name} is not simulated")
-    retry = request.retry_policy
-    policy = request.dead_letter_policy
-    return SubscriptionConfig(
-        name=request.name,
-        topic=request.topic,
-        ack_deadline=request.ack_deadline_seconds or 10,
-        retry=RetryPolicy(
-            _seconds(retry.minimum_backoff) if retry.HasField("minimum_backoff") else 10.0,
-            _seconds(retry.maximum_backoff) if retry.HasField("maximum_backoff") else 600.0,
-        )
-        if request.HasField("retry_policy")
-        else None,
-        dead_letter=DeadLetterPolicy(policy.dead_letter_topic, policy.max_delivery_attempts or 5)
-        if request.HasField("dead_letter_policy")
-        else None,
-        labels=dict(request.labels),
-    )
-
-
-def _seconds(duration: Any) -> float:
-    return float(duration.ToTimedelta().total_seconds())
-
-
-def _shown(config: SubscriptionConfig) -> Any:
-    shown = _pb["Subscription"](
-        name=config.name, topic=config.topic, ack_deadline_seconds=config.ack_deadline, labels=config.labels
-    )
-    # Defaults of the API: 7 days, and ACTIVE.
-    shown.message_retention_duration.FromTimedelta(timedelta(days=7))
-    shown.state = types.Subscription.State.ACTIVE
-    if config.retry:
-        shown.retry_policy.minimum_backoff.FromTimedelta(timedelta(seconds=config.retry.minimum))
-        shown.retry_policy.maximum_backoff.FromTimedelta(timedelta(seconds=config.retry.maximum))
-    if config.dead_letter:
-        shown.dead_letter_policy.dead_letter_topic = config.dead_letter.topic
-        shown.dead_letter_policy.max_delivery_attempts = config.dead_letter.attempts
-    return shown
