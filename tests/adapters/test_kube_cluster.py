@@ -311,7 +311,7 @@ async def test_a_node_of_another_uid_is_not_deleted(cluster: KubeCluster, server
     server.answer("DELETE", NODE, refused(409, "Conflict", "the UID in the precondition"), 409)
     with pytest.raises(Conflict, match="delete nodes vm-0"):
         await cluster.delete_node("vm-0", "u1", "7")
-    assert server.asked[0].body["preconditions"] == {"uid": "u1"}
+    assert server.asked[0].body["preconditions"] == {"uid": "u1", "resourceVersion": "7"}
 
 
 async def test_an_event_is_for_people_and_never_raises(
