@@ -9,15 +9,18 @@ from google.cloud.logging_v2 import types
 from google.protobuf import json_format
 from google.rpc import code_pb2, status_pb2  # type: ignore[import-untyped]
 
+from simulator.faults import http_status
 from simulator.logging.intake import Rejected, write_entries
 from simulator.logging.query import QueryError, compile_query
 from simulator.logging.records import LogRecords
-from simulator.rpc import RpcError, RpcFace, Unary
-from simulator.seams import CallFaults, CallLog, Json, LogWriter
+from simulator.rpc import RpcError, RpcFace, Unary, after, before
+from simulator.seams import CallFaults, CallLog, Effect, Json, LogWriter
 
 __all__ = ["LoggingFace"]
 
 _PAGE = 1000
+#: Counted alike on both wires.
+_WRITE = "LoggingServiceV2.WriteLogEntries"
 _NAME_FILTER = re.compile(r"(projects|folders|organizations|billingAccounts)/[^/]+")
 _PartialErrors = types.WriteLogEntriesPartialErrors.pb()
 
@@ -84,37 +87,43 @@ class LoggingFace:
         return response
 
     async def _write_rest(self, request: web.Request) -> web.Response:
-        fault = self._faults.next("logging", "LoggingServiceV2.WriteLogEntries")
-        code, message = 200, ""
-        if fault and fault.effect == "error-before":
-            code, message = 503, f"planned fault: {fault.code} before the call took effect"
-        else:
-            try:
-                body = await request.json()
-                message = self._write_body(body)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                message = f"the body is not that of entries.write: {error}"
-            code = 400 if message else 200
-        self._calls.record(
-            caller="anonymous",
-            api="logging",
-            method="LoggingServiceV2.WriteLogEntries",
-            code=str(code),
-            effect="none" if message else "changed",
-        )
-        if message:
-            return web.json_response({"error": {"code": code, "message": message}}, status=code)
-        return web.json_response({})
+        fault = self._faults.next("logging", _WRITE)
+        effect: Effect = "none"
+        status, answer = 200, dict[str, Any]()
+        try:
+            await before(fault)
+            self._write_body(await _json(request))
+            effect = "changed"
+            await after(fault)
+        except RpcError as error:
+            status = http_status(error.code)
+            answer = {"error": {"code": status, "message": error.message, "status": error.code}}
+        self._calls.record(caller="anonymous", api="logging", method=_WRITE, code=str(status), effect=effect)
+        return web.json_response(answer, status=status)
 
-    def _write_body(self, body: Json) -> str:
-        rejected = write_entries(
-            self._log,
-            body["entries"],
-            body,
-            partial_success=bool(body.get("partialSuccess")),
-            dry_run=bool(body.get("dryRun")),
-        )
-        return "; ".join(f"entry {index}: {reason}" for index, reason in sorted(rejected.reasons.items()))
+    def _write_body(self, body: Json) -> None:
+        try:
+            rejected = write_entries(
+                self._log,
+                body["entries"],
+                body,
+                partial_success=bool(body.get("partialSuccess")),
+                dry_run=bool(body.get("dryRun")),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise RpcError("INVALID_ARGUMENT", f"the body is not that of entries.write: {error!r}") from error
+        if rejected.reasons:
+            raise _write_error(rejected, partial_success=False)
+
+
+async def _json(request: web.Request) -> Json:
+    try:
+        body = await request.json()
+    except ValueError as error:
+        raise RpcError("INVALID_ARGUMENT", f"the body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise RpcError("INVALID_ARGUMENT", "the body is not a JSON object")
+    return body
 
 
 def _to_json(request: Any) -> Json:

@@ -20,7 +20,8 @@ _RESOURCES: Final = {
     "resourcePolicies": "policy",
 }
 _EVERYWHERE: Final = {"insert": "inserted", "delete": "deleted"}
-_OF_INSTANCE: Final = {
+#: Method -> kind, of instances alone.
+OF_INSTANCE: Final = {
     "bulkInsert": "inserted",
     "deferredDelete": "deleted",
     "start": "started",
@@ -58,7 +59,7 @@ def event_names(entry: Json) -> tuple[str, ...]:
     resource = _RESOURCES[found["collection"]]
     kind = _EVERYWHERE.get(found["method"])
     if resource == "instance":
-        kind = kind or _OF_INSTANCE.get(found["method"])
+        kind = kind or OF_INSTANCE.get(found["method"])
     elif kind is None:
         kind = "changed"
     return (f"{resource}.{kind}", f"{resource}.{kind}.{_phase(entry)}", "*") if kind else ("*",)
@@ -72,7 +73,7 @@ def known_event(name: str) -> bool:
     kind, _, rest = kind.partition(".")
     if (resource, kind) == ("instance", "bootstrap"):
         return rest in _STEPS
-    kinds = {*_EVERYWHERE.values(), *(_OF_INSTANCE.values() if resource == "instance" else ("changed",))}
+    kinds = {*_EVERYWHERE.values(), *(OF_INSTANCE.values() if resource == "instance" else ("changed",))}
     return resource in _RESOURCES.values() and kind in kinds and (rest in _PHASES or name.count(".") == 1)
 
 

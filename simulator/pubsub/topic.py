@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from google.api_core.exceptions import GoogleAPICallError
+
 from simulator.pubsub.broker import Broker
 
 #: Called with the message id once the message is published.
@@ -56,6 +58,12 @@ class ClientTopic:
             while not self._queue.empty():
                 batch.append(self._queue.get_nowait())
             messages = [{"data": data, "attributes": dict(attributes)} for data, attributes, _ in batch]
-            response = await self._client.publish(topic=self._name, messages=messages, timeout=30.0)
+            try:
+                response = await self._client.publish(topic=self._name, messages=messages, timeout=30.0)
+            except GoogleAPICallError as error:
+                # The client has retried what can be; the entries are lost, as a sink without permission loses them.
+                context = {"message": "the log sink could not publish", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
+                continue
             for (_, _, published), message_id in zip(batch, response.message_ids, strict=True):
                 published(message_id)

@@ -116,9 +116,11 @@ async def test_a_vm_writes_over_rest(logs: Logs) -> None:
     async with aiohttp.ClientSession() as session:
         async with session.post(url, json=body, headers={"Authorization": "Bearer x"}) as answer:
             assert (answer.status, await answer.json()) == (200, {})
-        async with session.post(url, json={"entries": [{"logName": "x"}]}) as answer:
-            assert answer.status == 400
-        async with session.post(url, data="nonsense") as answer:
-            assert answer.status == 400
+        for wrong in ('{"entries": [{"logName": "x"}]}', "nonsense", "[]", "{}"):
+            async with session.post(url, data=wrong) as answer:
+                assert (answer.status, (await answer.json())["error"]["status"]) == (400, "INVALID_ARGUMENT")
+        logs.faults.plan({"method": "LoggingServiceV2.WriteLogEntries", "effect": "error-before", "code": 503})
+        async with session.post(url, json=body) as answer:
+            assert answer.status == 503
     await runner.cleanup()
     assert [record["event"] for record in logs.router.records.shown(full=False, last=5)] == ["instance.bootstrap"]

@@ -1,19 +1,25 @@
 """The way of an entry from its writer to the topic."""
 
+import base64
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simulator.faults import FaultError
+from simulator.logging import kinds
 from simulator.logging.kinds import event_names, known_event
 from simulator.logging.latency import Latency
 from simulator.logging.query import compile_query
 from simulator.logging.router import sink_filter
 from sinks.intake.entry import decode
 from sinks.intake.events import Event
+from sinks.intake.methods import COLLECTIONS, KINDS
 from tests.simulator.logging.conftest import Logs, audit, written
+
+SAMPLES = Path(__file__).parents[2] / "data" / "audit-log"
 
 
 async def names(logs: Logs, count: int) -> list[str]:
@@ -87,6 +93,21 @@ def test_the_sinks_filter_admits_what_the_operator_needs_and_nothing_else(
     admitted: bool,
 ) -> None:
     assert compile_query(sink_filter())(entry) is admitted
+
+
+def test_of_the_published_samples_the_filter_drops_setmetadata_and_the_foreign_entry() -> None:
+    admits = compile_query(sink_filter())
+    samples = {path.name[:2]: json.loads(path.read_text(encoding="utf-8")) for path in SAMPLES.glob("*.json")}
+    samples["24"] = json.loads(base64.b64decode(samples["24"]["message"]["data"]))
+    assert sorted(number for number, entry in samples.items() if not admits(entry)) == ["20", "21", "24"]
+    assert len(samples) == 24
+
+
+def test_the_events_of_this_world_are_named_as_the_operator_names_them() -> None:
+    for method, kind in kinds.OF_INSTANCE.items():
+        assert KINDS.get(("instances", method), "absent") == kind
+    for (collection, _), kind in KINDS.items():
+        assert known_event(f"{COLLECTIONS[collection][0]}.{kind}")
 
 
 async def test_a_dropped_event_never_comes(logs: Logs) -> None:
