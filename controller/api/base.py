@@ -6,7 +6,7 @@ carried by its fields for the CRD, which is where a manifest is refused.
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -14,6 +14,10 @@ from pydantic.alias_generators import to_camel
 from controller.api.rules import Rule
 
 Json = dict[str, Any]
+
+
+#: An API server does not hold `format: int32` against a value: the bound must be stated.
+INT32: Final[Json] = {"format": "int32", "maximum": 2**31 - 1}
 
 
 def _whole_seconds(at: datetime) -> datetime:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from controller.api import names
-from controller.api.base import SpecModel, api_field
+from controller.api.base import INT32, SpecModel, api_field
 from controller.api.resource import ChildStatus, Resource
 from controller.api.rules import matches
 
@@ -46,7 +46,7 @@ class ManagedInstanceGroupSpec(SpecModel):
             )
         ],
     )
-    target_size: int = api_field("Number of VMs.", value=0, required=True, format="int32", minimum=0)
+    target_size: int = api_field("Number of VMs.", value=0, required=True, minimum=0, **INT32)
     target_size_policy_mode: str = api_field(
         "BULK: all VMs at once or none. INDIVIDUAL: each on its own.",
         value="",

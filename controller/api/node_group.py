@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from controller.api import names
-from controller.api.base import ApiModel, SpecModel, Time, api_field
+from controller.api.base import INT32, ApiModel, SpecModel, Time, api_field
 from controller.api.conditions import Condition
 from controller.api.group_rules import GROUP_RULES
 from controller.api.instance_config import InstanceConfig
@@ -77,9 +77,9 @@ class TPUNodeGroupSpec(SpecModel):
     node_location: str = api_field(
         "Zone, as us-central1-c.", value="", required=True, maxLength=63, rules=[names.zone("nodeLocation")]
     )
-    node_count: int = api_field("Number of hosts.", value=0, required=True, format="int32", minimum=1)
+    node_count: int = api_field("Number of hosts.", value=0, required=True, minimum=1, **INT32)
     min_node_count: int | None = api_field(
-        "Kept for compatibility; a slice is always made with nodeCount hosts.", format="int32", minimum=0
+        "Kept for compatibility; a slice is always made with nodeCount hosts.", minimum=0, **INT32
     )
     accelerator_connection_mode: str = api_field(
         "How the chips are connected.", value="STATIC", required=True, enum=["STATIC"]

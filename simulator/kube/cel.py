@@ -126,6 +126,8 @@ class Scope:
         try:
             if rule.program.execute(context) is True:
                 return None
+        except KeyError as error:
+            return invalid(path or ROOT, type_, f"no such key: {error.args[0]} evaluating rule: {rule.message}")
         except Exception as error:  # noqa: BLE001 - whatever the library raises, the rule did not hold
             return invalid(path or ROOT, type_, f"{error} evaluating rule: {rule.message}")
         message = self._message(rule)

@@ -10,7 +10,7 @@ from simulator.kube.cel import Scope
 from simulator.kube.schema_defaults import ROOT_FIELDS, apply_defaults, child_of, pruned, unknown_fields
 from simulator.kube.schema_errors import BLOCKING, FieldError, SchemaError, rules_not_checked
 from simulator.kube.schema_node import Node, compile_node
-from simulator.kube.schema_values import correlated, value_errors
+from simulator.kube.schema_values import correlated, same, value_errors
 
 __all__ = ["FieldError", "SchemaError", "StructuralSchema"]
 
@@ -49,7 +49,7 @@ def _rule_errors(new: Any, old: Any, node: Node, path: str, *, root: bool = Fals
         return
     if node.rules:
         scope = Scope(_root_view(new, node) if root else new, _root_view(old, node) if root else old)
-        yield from scope.failures(node.rules, path, node.type, unchanged=old is not None and new == old)
+        yield from scope.failures(node.rules, path, node.type, unchanged=old is not None and same(new, old))
     if isinstance(new, dict):
         before = old if isinstance(old, dict) else {}
         for key, item in new.items():

@@ -12,7 +12,7 @@ ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 def pruned(value: Any, node: Node, *, root: bool = False) -> Any:
     """A deep copy without fields that the schema does not know."""
-    if isinstance(value, dict) and node.type == "object":
+    if isinstance(value, dict):
         result = {}
         for key, item in value.items():
             child = child_of(node, key)
@@ -30,7 +30,7 @@ def pruned(value: Any, node: Node, *, root: bool = False) -> Any:
 
 def unknown_fields(value: Any, node: Node, path: str = "", *, root: bool = False) -> Iterator[str]:
     """Paths that pruning would drop, for `fieldValidation=Strict` (`unknown field "spec.x"`)."""
-    if isinstance(value, dict) and node.type == "object":
+    if isinstance(value, dict):
         for key, item in value.items():
             if root and key in ROOT_FIELDS:
                 continue
@@ -51,10 +51,12 @@ def child_of(node: Node, key: str) -> Node | None:
 
 
 def apply_defaults(value: Any, node: Node) -> None:
-    """Fill defaults in place. A null counts as absent where the field has a default and may not be null."""
+    """Fill defaults in place. A null where none may be counts as absent: it is dropped, or replaced by the default."""
     if isinstance(value, dict):
+        for key in [key for key, item in value.items() if item is None and _is_not_nullable(child_of(node, key))]:
+            del value[key]
         for key, child in node.properties.items():
-            if child.default is not None and (key not in value or _is_null(value[key], child)):
+            if child.default is not None and key not in value:
                 value[key] = copy.deepcopy(child.default)
         for key, item in value.items():
             child_node = child_of(node, key)
@@ -65,5 +67,5 @@ def apply_defaults(value: Any, node: Node) -> None:
             apply_defaults(item, node.items)
 
 
-def _is_null(value: Any, node: Node) -> bool:
-    return value is None and not node.nullable
+def _is_not_nullable(node: Node | None) -> bool:
+    return node is not None and not node.nullable

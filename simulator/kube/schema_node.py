@@ -60,7 +60,9 @@ def compile_node(raw: Json, path: str, *, root: bool = False) -> Node:
     node = Node(
         type=raw["type"],
         nullable=bool(raw.get("nullable", False)),
-        constraints={k: raw[k] for k in _ENFORCED & set(raw) if k.startswith(("min", "max", "enum", "format"))},
+        constraints={
+            k: raw[k] for k in _ENFORCED & set(raw) if k.startswith(("min", "max", "enum", "format", "pattern"))
+        },
         pattern=compile_pattern(raw["pattern"], path) if "pattern" in raw else None,
         required=tuple(raw.get("required", ())),
         properties=properties,

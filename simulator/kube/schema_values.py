@@ -1,5 +1,6 @@
 """Validation of a value against its schema, without the CEL rules. Unchanged values are not refused (ratcheting)."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from simulator.kube.schema_errors import (
     invalid,
     not_supported,
     required,
+    show,
     too_long,
     too_many,
     type_name,
@@ -18,20 +20,18 @@ from simulator.kube.schema_errors import (
 )
 from simulator.kube.schema_node import Node
 
-_INT_RANGE = {"int32": 2**31, "int64": 2**63}
-
 
 def value_errors(new: Any, old: Any, node: Node, path: str, *, root: bool = False) -> Iterator[FieldError]:
     """Every error below `path`. `old` is the stored value, None where there is none."""
-    if old is not None and new == old:
+    if old is not None and same(new, old):
         return
     if new is None and node.nullable:
         return
+    if "enum" in node.constraints and new not in node.constraints["enum"]:
+        yield not_supported(path, new, node.constraints["enum"])
     if not _has_type(new, node.type):
         yield wrong_type(path, new, node.type)
         return
-    if "enum" in node.constraints and new not in node.constraints["enum"]:
-        yield not_supported(path, new, node.constraints["enum"])
     if isinstance(new, dict):
         yield from _object_errors(new, old if isinstance(old, dict) else {}, node, path, root=root)
     elif isinstance(new, list):
@@ -42,8 +42,22 @@ def value_errors(new: Any, old: Any, node: Node, path: str, *, root: bool = Fals
         yield from _number_errors(new, node, path)
 
 
+def same(new: Any, old: Any) -> bool:
+    """Equal as JSON: in Python True equals 1 and 1.0, there it does not."""
+    if type(new) is not type(old) or new != old:
+        return False
+    if isinstance(new, dict):
+        return all(same(item, old[key]) for key, item in new.items())
+    if isinstance(new, list):
+        return all(same(item, previous) for item, previous in zip(new, old, strict=True))
+    return True
+
+
 def _has_type(value: Any, wanted: str) -> bool:
+    """Whether a JSON value has an OpenAPI type; a number without a fraction (2.0) is an integer too."""
     found = type_name(value)
+    if wanted == "integer" and found == "number":
+        return float(value).is_integer()
     return found == wanted or (wanted == "number" and found == "integer")
 
 
@@ -77,46 +91,54 @@ def _list_errors(new: list[Any], old: list[Any], node: Node, path: str) -> Itera
     for i, item in enumerate(new):
         if node.items is not None:
             yield from value_errors(item, before[i], node.items, f"{path}[{i}]")
-    yield from _duplicates(new, node, path)
+    if not any(_duplicates(old, node, path)):
+        yield from _duplicates(new, node, path)
 
 
 def correlated(new: list[Any], old: list[Any], node: Node) -> list[Any]:
     """For each item of `new` the old item that it continues: by keys in a list of type `map`, else none."""
     if node.list_type != "map":
         return [None] * len(new)
-    by_key = {_key(item, node): item for item in old if isinstance(item, dict)}
-    return [by_key.get(_key(item, node)) if isinstance(item, dict) else None for item in new]
+    by_key = {show(_key(item, node)): item for item in old}
+    return [by_key.get(show(_key(item, node))) for item in new]
 
 
-def _key(item: dict[str, Any], node: Node) -> tuple[str, ...]:
-    return tuple(repr(item.get(name)) for name in node.list_keys)
+def _key(item: Any, node: Node) -> Any:
+    """What tells items of a list of type `map` or `set` apart."""
+    if node.list_type == "map":
+        return {name: item[name] for name in node.list_keys if isinstance(item, dict) and name in item}
+    return item
 
 
 def _duplicates(new: list[Any], node: Node, path: str) -> Iterator[FieldError]:
+    """The second of equal items, and of a list of type `map` also the first item that is no object."""
     if node.list_type == "atomic":
         return
-    seen = set()
     for i, item in enumerate(new):
-        key = _key(item, node) if node.list_type == "map" and isinstance(item, dict) else (repr(item),)
-        if key in seen:
-            shown = {k: item.get(k) for k in node.list_keys} if node.list_type == "map" else item
-            yield duplicate(f"{path}[{i}]", shown)
-        seen.add(key)
+        if node.list_type == "map" and item is not None and not isinstance(item, dict):
+            yield invalid(f"{path}[{i}]", item, "must be an object for an array of list-type map")
+            return
+    seen: Counter[str] = Counter()
+    for i, item in enumerate(new):
+        key = _key(item, node)
+        seen[show(key)] += 1
+        if seen[show(key)] == 2:
+            yield duplicate(f"{path}[{i}]", key)
 
 
 def _string_errors(new: str, node: Node, path: str) -> Iterator[FieldError]:
-    limit = node.constraints.get("maxLength")
+    """Of length and pattern an API server names only the first that fails."""
+    limit, least = node.constraints.get("maxLength"), node.constraints.get("minLength", 0)
     if limit is not None and len(new) > limit:
         yield too_long(path, limit)
-    least = node.constraints.get("minLength", 0)
-    if len(new) < least:
+    elif len(new) < least:
         yield invalid(path, new, f"{path} in body should be at least {least} chars long")
-    if node.pattern is not None and not node.pattern.search(new):
+    elif node.pattern is not None and not node.pattern.search(new):
         yield invalid(path, new, f"{path} in body should match '{node.constraints['pattern']}'")
     if node.constraints.get("format") == "date-time" and not _is_time(new):
-        yield FieldError(
-            path, f'Invalid value: "{new}": {path} in body must be of type date-time: "{new}"', "FieldValueTypeInvalid"
-        )
+        shown = show(new)
+        detail = f"Invalid value: {shown}: {path} in body must be of type date-time: {shown}"
+        yield FieldError(path, detail, "FieldValueTypeInvalid")
 
 
 def _is_time(text: str) -> bool:
@@ -132,7 +154,3 @@ def _number_errors(new: float, node: Node, path: str) -> Iterator[FieldError]:
         yield invalid(path, new, f"{path} in body should be greater than or equal to {least}")
     if most is not None and new > most:
         yield invalid(path, new, f"{path} in body should be less than or equal to {most}")
-    bound = _INT_RANGE.get(node.constraints.get("format", ""))
-    if bound is not None and not -bound <= new < bound:
-        fmt = node.constraints["format"]
-        yield invalid(path, new, f'{path} in body must be of type {fmt}: "{new}"')
