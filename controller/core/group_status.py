@@ -86,7 +86,8 @@ def group_status(
     )
     if fresh == old:
         return old
-    return fresh.model_copy(update={"last_event_time": last_event or old.last_event_time})
+    heard = last_event.replace(microsecond=0) if last_event else old.last_event_time
+    return fresh.model_copy(update={"last_event_time": heard})
 
 
 def ready_verdict(snapshot: GroupSnapshot, states: Sequence[HostState], outcomes: Sequence[Outcome]) -> Verdict:

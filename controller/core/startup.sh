@@ -204,7 +204,10 @@ configure_containerd() {
 }
 
 install_containerd() {
-  apt_get update && apt_get install containerd && apt-mark hold containerd && configure_containerd
+  # Stays until the end: a retry must not take what is half made for the image's own.
+  touch "$WORK/containerd"
+  apt_get update && apt_get install containerd && apt-mark hold containerd && configure_containerd &&
+    rm "$WORK/containerd"
 }
 
 install_kubernetes() {
@@ -220,7 +223,7 @@ install_kubernetes() {
 
 # What is there stays as it is: an image may bring its own.
 install_packages() {
-  if ! command -v containerd >/dev/null; then
+  if [[ -e $WORK/containerd ]] || ! command -v containerd >/dev/null; then
     install_containerd || return 1
   fi
   if ! command -v kubeadm >/dev/null || ! command -v kubelet >/dev/null; then
@@ -320,7 +323,7 @@ join_configuration() {
 }
 
 reset_node() {
-  kubeadm reset --force >/dev/null 2>&1
+  kubeadm reset --force >/dev/null 2>&1 || say 'kubeadm reset failed; what kubeadm left is removed by hand'
   rm -f "$BOOTSTRAP_CONF" "$KUBELET_CONF"
 }
 

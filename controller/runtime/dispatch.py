@@ -21,6 +21,7 @@ class Dispatch:
         self._env = env
         self._post = post
         self._forget = forget
+        self._listed = False
 
     def custom_resource(self, kind: Kind, event_type: str | None, raw: Json) -> None:
         """An event of the watch."""
@@ -37,6 +38,7 @@ class Dispatch:
             missed += len(changes)
             for change in changes:
                 self.changed(change)
+        self._listed = True
         return missed
 
     def changed(self, change: Change) -> None:
@@ -51,8 +53,9 @@ class Dispatch:
         if change.new:
             knowledge.admit(key, change.resource)
         deleting = change.resource.metadata.deleting
-        first = Wake(Scope.ALL, self._cause("start"))
-        self._post(key, first if change.new or deleting else Wake(Scope.SPEC, self._cause("spec")))
+        scope = Scope.ALL if change.new or deleting else Scope.SPEC
+        kind = "deletion" if deleting else "spec" if self._listed else "start"
+        self._post(key, Wake(scope, self._cause(kind)))
         if owner is not None:
             self._post(owner, Wake(Scope.SPEC, self._cause("spec")))
 

@@ -106,7 +106,10 @@ class Cluster(Protocol):
         ...
 
     async def create_token_secret(self, token: TokenView, secret: SecretStr) -> None:
-        """The bootstrap Secret `kube-system/bootstrap-token-<id>` exactly as kubeadm makes it, with our labels."""
+        """The bootstrap Secret `kube-system/bootstrap-token-<id>` as kubeadm makes it, with our labels.
+
+        `secret`: the 16 characters behind the dot.
+        """
         ...
 
     async def delete_token_secret(self, token_id: str) -> None:

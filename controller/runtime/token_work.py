@@ -35,9 +35,9 @@ class TokenWork:
     async def mint(self, action: MintToken, of: Pass) -> None:
         """Create the Secret and see it signed: a joiner that comes before the signature waits 5 s for its next try."""
         vault = self._env.knowledge.vault
-        token, value = vault.mint(of.key, action.instance, self._env.clock.now())
+        token, secret = vault.mint(of.key, action.instance, self._env.clock.now())
         try:
-            await self._env.cluster.create_token_secret(token, value)
+            await self._env.cluster.create_token_secret(token, secret)
         except Failure:
             # It may have been created all the same. Nobody has its value: take it back, whatever comes of that.
             vault.revoked(token.id)

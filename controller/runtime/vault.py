@@ -27,16 +27,16 @@ class TokenVault:
         self._limit = limit
         self._limit_per_group = limit_per_group
         self._tokens: dict[str, TokenView] = {}
-        self._values: dict[str, SecretStr] = {}
+        self._secrets: dict[str, SecretStr] = {}
 
     def replace(self, tokens: Iterable[TokenView], asked: datetime) -> None:
         """Take a complete list of the Secrets, asked for at this time: what was minted since may be missing in it."""
         since = {token.id: token for token in self._tokens.values() if token.created >= asked}
         self._tokens = {token.id: token for token in tokens} | since
-        self._values = {token: value for token, value in self._values.items() if token in self._tokens}
+        self._secrets = {token: secret for token, secret in self._secrets.items() if token in self._tokens}
 
     def mint(self, group: Key, instance: Instance, now: datetime) -> tuple[TokenView, SecretStr]:
-        """A new token, `[a-z0-9]{6}.[a-z0-9]{16}`. It counts as live from here on, whatever becomes of its Secret."""
+        """A new token and its secret half (16 of a-z0-9). It counts as live from here on, whatever becomes of it."""
         public = _draw(6)
         while public in self._tokens:
             public = _draw(6)
@@ -50,26 +50,26 @@ class TokenVault:
             created=now,
         )
         self._tokens[public] = token
-        value = SecretStr(f"{public}.{_draw(16)}")
-        self._values[public] = value
-        return token, value
+        self._secrets[public] = SecretStr(_draw(16))
+        return token, self._secrets[public]
 
     def injectable(self, group: Key) -> Mapping[str, str]:
         """Instance id -> id of the newest token that was minted for it and is not injected yet."""
-        return {token.instance_id: token.id for token in self.of_group(group) if token.id in self._values}
+        return {token.instance_id: token.id for token in self.of_group(group) if token.id in self._secrets}
 
     def value_of(self, token_id: str) -> SecretStr | None:
-        """A token's value, as long as it waits for its injection."""
-        return self._values.get(token_id)
+        """The whole token, `<id>.<secret>`, as long as it waits for its injection."""
+        secret = self._secrets.get(token_id)
+        return SecretStr(f"{token_id}.{secret.get_secret_value()}") if secret else None
 
     def injected(self, token_id: str) -> None:
         """The value is where it belongs; this process needs it no more."""
-        self._values.pop(token_id, None)
+        self._secrets.pop(token_id, None)
 
     def revoked(self, token_id: str) -> None:
         """The Secret is gone."""
         self._tokens.pop(token_id, None)
-        self._values.pop(token_id, None)
+        self._secrets.pop(token_id, None)
 
     def expire(self, now: datetime) -> None:
         """Forget tokens whose Secrets the cluster's tokencleaner has deleted by now."""
