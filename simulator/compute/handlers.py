@@ -19,6 +19,7 @@ __all__ = [
     "Answer",
     "Call",
     "aggregate",
+    "apply_updates",
     "catalog_of",
     "delete_catalog",
     "delete_group",
@@ -36,10 +37,14 @@ __all__ = [
     "list_instances",
     "list_managed",
     "list_operations",
+    "patch_group",
     "recreate_instances",
     "reset_instance",
     "resize_group",
+    "set_labels",
     "set_metadata",
+    "start_instance",
+    "stop_instance",
     "wait_operation",
 ]
 
@@ -152,6 +157,16 @@ def delete_group_instances(call: Call) -> Operation:
     return call.world.groups.delete_instances(call.place.path, urls, call.caller, call.request_id)
 
 
+def patch_group(call: Call) -> Operation:
+    """instanceGroupManagers.patch."""
+    return call.world.updates.patch(call.place.path, call.body, call.caller, call.request_id)
+
+
+def apply_updates(call: Call) -> Operation:
+    """instanceGroupManagers.applyUpdatesToInstances: it has no requestId (facts: GCE 6.4)."""
+    return call.world.updates.apply(call.place.path, call.body, call.caller)
+
+
 def get_instance(call: Call) -> Json:
     """instances.get."""
     return call.world.machines.get(call.place.path).body()
@@ -171,6 +186,21 @@ def delete_instance(call: Call) -> Operation:
 def reset_instance(call: Call) -> Operation:
     """instances.reset."""
     return call.world.machines.reset(call.place.path, call.caller, call.request_id)
+
+
+def start_instance(call: Call) -> Operation:
+    """instances.start."""
+    return call.world.machines.start(call.place.path, call.caller, call.request_id)
+
+
+def stop_instance(call: Call) -> Operation:
+    """instances.stop."""
+    return call.world.machines.stop(call.place.path, call.caller, call.request_id)
+
+
+def set_labels(call: Call) -> Operation:
+    """instances.setLabels."""
+    return call.world.machines.set_labels(call.place.path, call.body, call.caller, call.request_id)
 
 
 def set_metadata(call: Call) -> Operation:

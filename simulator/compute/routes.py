@@ -73,6 +73,8 @@ def _groups() -> dict[_Key, Route]:
         ("POST", "listManagedInstances"): _read(f"{api}.listManagedInstances", on.list_managed, f"{api}.get"),
         ("GET", "listErrors"): _read(f"{api}.listErrors", on.list_errors, f"{api}.get"),
         ("POST", "resize"): _write(f"{api}.resize", on.resize_group, update),
+        ("PATCH", "*"): _write(f"{api}.patch", on.patch_group, update),
+        ("POST", "applyUpdatesToInstances"): _write(f"{api}.applyUpdatesToInstances", on.apply_updates, update),
         ("POST", "recreateInstances"): _write(f"{api}.recreateInstances", on.recreate_instances, update),
         ("POST", "deleteInstances"): _write(f"{api}.deleteInstances", on.delete_group_instances, update),
     }
@@ -89,6 +91,9 @@ def _instances() -> dict[_Key, Route]:
         ("GET", "aggregated", api, ""): _read("instances.aggregatedList", on.aggregate, "instances.list"),
         ("DELETE", "zones", api, "*"): _write("instances.delete", on.delete_instance, "instances.delete"),
         ("POST", "zones", api, "reset"): _write("instances.reset", on.reset_instance, "instances.reset"),
+        ("POST", "zones", api, "start"): _write("instances.start", on.start_instance, "instances.start"),
+        ("POST", "zones", api, "stop"): _write("instances.stop", on.stop_instance, "instances.stop"),
+        ("POST", "zones", api, "setLabels"): _write("instances.setLabels", on.set_labels, "instances.setLabels"),
         ("POST", "zones", api, "setMetadata"): _write(
             "instances.setMetadata", on.set_metadata, "instances.setMetadata"
         ),

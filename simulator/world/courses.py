@@ -39,7 +39,7 @@ class Courses:
         self._operations = operations
         self._capacity = capacity
         self._inserts = 0
-        #: Inserts under way, by instance id.
+        #: Inserts, starts and stops under way, by instance id.
         self._arrivals: dict[str, Operation] = {}
         #: Set by the world: the groups.
         self.watcher: Watcher | None = None
@@ -54,10 +54,18 @@ class Courses:
         self._arrivals[instance.id] = operation
         instance.course = self._kernel.spawn(self._boot(instance, done_before=before))
 
-    def begin_stop(self, instance: Instance) -> None:
-        """RUNNING to TERMINATED, for good."""
+    def begin_stop(self, instance: Instance, operation: Operation | None = None) -> None:
+        """RUNNING to TERMINATED, for good; the operation of a user's stop ends with it."""
         self._interrupt(instance)
+        if operation is not None:
+            self._arrivals[instance.id] = operation
         instance.course = self._kernel.spawn(self._stop(instance))
+
+    def begin_start(self, instance: Instance, operation: Operation) -> None:
+        """TERMINATED to RUNNING, because a user starts it; its operation ends there (sample 22)."""
+        self._interrupt(instance)
+        self._arrivals[instance.id] = operation
+        instance.course = self._kernel.spawn(self._start(instance))
 
     def begin_restart(self, instance: Instance) -> None:
         """Down, then restarted by Compute Engine: same id, `automaticRestart` (sample 16), RUNNING again."""
@@ -78,7 +86,7 @@ class Courses:
     def _interrupt(self, instance: Instance) -> None:
         if instance.course is not None:
             instance.course.cancel()
-        # A VM that is deleted or stopped on its way still ends its insert.
+        # A VM whose course is taken over still ends the operation that set it on that course.
         self._arrived(instance)
 
     def _arrived(self, instance: Instance) -> None:
@@ -130,8 +138,15 @@ class Courses:
         await self._kernel.pause(self._kernel.timings.stopping)
         self._release(instance)
         self._move(instance, "TERMINATED")
+        self._arrived(instance)
         if self.watcher is not None:
             self.watcher.vm_stopped(instance)
+
+    async def _start(self, instance: Instance) -> None:
+        self._move(instance, "PROVISIONING")
+        await self._kernel.pause(self._kernel.timings.provisioning)
+        await self._stage(instance)
+        self._arrived(instance)
 
     async def _restart(self, instance: Instance) -> None:
         kernel = self._kernel

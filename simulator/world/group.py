@@ -119,6 +119,12 @@ class Group:
         return partial(str((self.resource.get("resourcePolicies") or {}).get("workloadPolicy", "")))
 
     @property
+    def shared_metadata(self) -> dict[str, str]:
+        """allInstancesConfig.properties.metadata: a plain map (facts: GCE 2)."""
+        properties = (self.resource.get("allInstancesConfig") or {}).get("properties") or {}
+        return dict(properties.get("metadata") or {})
+
+    @property
     def paginated(self) -> bool:
         """Whether listManagedInstances pages; PAGELESS ignores maxResults and pageToken (facts: GCE 1)."""
         return bool(self.resource.get("listManagedInstancesResults") == "PAGINATED")

@@ -115,26 +115,26 @@ class Groups:
         )
         self._all[path] = group
         self._add_slots(group, int(body.get("targetSize", 0)))
-        operation = self._start(group, "insert", caller, body, request_id)
+        operation = self.begin(group, "insert", caller, body, request_id)
         self._kernel.spawn(self._schedule(group, operation, list(group.slots)))
         return operation
 
     def delete(self, path: str, caller: Caller, request_id: str = "") -> Operation:
         """Delete a group and its VMs; raises 404, and 400 while it is being deleted."""
-        group = self._usable(path)
+        group = self.usable(path)
         group.deleting = True
-        operation = self._start(group, "delete", caller, {}, request_id)
+        operation = self.begin(group, "delete", caller, {}, request_id)
         self._kernel.spawn(self._delete(group, operation))
         return operation
 
     def resize(self, path: str, size: int, caller: Caller, request_id: str = "") -> Operation:
         """Change the target size. BULK grows only from 0 and shrinks only to 0 (facts: TPU 1.4); raises 400, 404."""
-        group = self._usable(path)
+        group = self.usable(path)
         if group.bulk and size and group.slots and size != len(group.slots):
             raise invalid("A group in BULK mode can be resized only from 0, or to 0.")
         if group.topology and size not in {0, gang_size(group.topology, str(group.properties["machineType"]))}:
             raise invalid_field("size", size, "Should be equal to the gang size.")
-        operation = self._start(group, "resize", caller, {"size": size}, request_id)
+        operation = self.begin(group, "resize", caller, {"size": size}, request_id)
         leaving = group.slots[size:]
         added = self._add_slots(group, size - len(group.slots)) if size > len(group.slots) else []
         self._kernel.spawn(self._resize(group, operation, added, leaving))
@@ -142,9 +142,9 @@ class Groups:
 
     def recreate(self, path: str, urls: Sequence[str], caller: Caller, request_id: str = "") -> Operation:
         """recreateInstances: each named VM is made anew under its name; raises 400, 404."""
-        group = self._usable(path)
-        slots = self._slots(group, urls)
-        operation = self._start(group, "recreateInstances", caller, {"instances": list(urls)}, request_id)
+        group = self.usable(path)
+        slots = self.slots(group, urls)
+        operation = self.begin(group, "recreateInstances", caller, {"instances": list(urls)}, request_id)
         for slot in slots:
             slot.action = "RECREATING"
             self._keeper.recreate(group, slot)
@@ -153,9 +153,9 @@ class Groups:
 
     def delete_instances(self, path: str, urls: Sequence[str], caller: Caller, request_id: str = "") -> Operation:
         """deleteInstances: the named VMs go and the target size with them; raises 400, 404."""
-        group = self._usable(path)
-        slots = self._slots(group, urls)
-        operation = self._start(group, "deleteInstances", caller, {"instances": list(urls)}, request_id)
+        group = self.usable(path)
+        slots = self.slots(group, urls)
+        operation = self.begin(group, "deleteInstances", caller, {"instances": list(urls)}, request_id)
         self._kernel.spawn(self._resize(group, operation, [], slots))
         return operation
 
@@ -200,7 +200,8 @@ class Groups:
         slot = None if group is None else group.slot_of(instance.name)
         return group, slot if slot is not None and slot.instance_id == instance.id else None
 
-    def _usable(self, path: str) -> Group:
+    def usable(self, path: str) -> Group:
+        """A group that is not being deleted; raises 404, 400."""
         group = self.get(path)
         if group.deleting:
             raise not_ready(path)
@@ -220,7 +221,8 @@ class Groups:
             raise not_ready(entry.path)
         return entry
 
-    def _slots(self, group: Group, urls: Sequence[str]) -> list[Slot]:
+    def slots(self, group: Group, urls: Sequence[str]) -> list[Slot]:
+        """The places that these URLs name; raises 400."""
         found: list[Slot] = []
         for url in urls:
             slot = group.slot_of(last_segment(url))
@@ -239,7 +241,8 @@ class Groups:
         group.slots.sort(key=lambda slot: slot.name)
         return added
 
-    def _start(self, group: Group, verb: str, caller: Caller, request: Json, request_id: str) -> Operation:
+    def begin(self, group: Group, verb: str, caller: Caller, request: Json, request_id: str) -> Operation:
+        """Accept an operation on a group; `end` it when it is done."""
         group.busy += 1
         subject = self.subject(group.path, group.id)
         permission = {"insert": "create", "delete": "delete"}.get(verb, "update")
@@ -247,7 +250,8 @@ class Groups:
         task = Task(f"{prefix}.{verb}", subject, group.id, caller, f"{prefix}.{permission}", request, request_id)
         return self._operations.start(task)
 
-    def _finish(self, group: Group, operation: Operation) -> None:
+    def end(self, group: Group, operation: Operation) -> None:
+        """The group's operation is DONE."""
         group.busy -= 1
         self._operations.finish(operation)
 
@@ -257,7 +261,7 @@ class Groups:
         if not group.deleting:
             self._keeper.fill(group, slots)
         await kernel.pause(kernel.timings.operation_running)
-        self._finish(group, operation)
+        self.end(group, operation)
 
     async def _resize(self, group: Group, operation: Operation, added: list[Slot], leaving: list[Slot]) -> None:
         if leaving:
@@ -273,7 +277,7 @@ class Groups:
         await self._keeper.empty(group, group.slots)
         await self._kernel.pause(self._kernel.timings.operation_running)
         del self._all[group.path]
-        self._finish(group, operation)
+        self.end(group, operation)
 
     def _drop(self, group: Group, leaving: Iterable[Slot]) -> None:
         gone = set(map(id, leaving))

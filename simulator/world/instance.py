@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from simulator.seams import Json
-from simulator.world.metadata import Metadata
+from simulator.world.metadata import Metadata, fingerprint_of
 from simulator.world.names import link, rest_time
 
 __all__ = ["Instance", "instance_path"]
@@ -74,6 +74,11 @@ class Instance:
                 return str(account["email"])
         return ""
 
+    @property
+    def label_fingerprint(self) -> str:
+        """Changes with the labels, as the metadata's does with the items."""
+        return fingerprint_of(self.shape.get("labels") or {})
+
     def body(self, items: Mapping[str, str] | None = None) -> Json:
         """The REST resource; `items` stands in for the metadata (a snapshot hides the token's value)."""
         shown = self.metadata.view.items if items is None else items
@@ -91,6 +96,7 @@ class Instance:
                 "fingerprint": self.metadata.fingerprint,
                 "items": [{"key": key, "value": shown[key]} for key in sorted(shown)],
             },
+            "labelFingerprint": self.label_fingerprint,
             "serviceAccounts": self.service_accounts,
             "scheduling": self.scheduling,
             **self.shape,

@@ -9,13 +9,11 @@ from collections.abc import Iterable
 from simulator.world.audit import group_agent
 from simulator.world.build import Build, instance_subject
 from simulator.world.capacity import Capacity
-from simulator.world.errors import Fault
 from simulator.world.group import Group, Slot
 from simulator.world.instance import Instance, instance_path
 from simulator.world.kernel import Kernel
 from simulator.world.machines import Machines
 from simulator.world.operations import Operations
-from simulator.world.refusals import is_tpu
 
 __all__ = ["Keeper"]
 
@@ -90,7 +88,7 @@ class Keeper:
             machine_type = self._build(group, wanted[0]).machine_type
             if self._capacity.take(group.zone, machine_type, len(wanted)):
                 break
-            group.bulk_check = (self._stockout(group, machine_type), self._kernel.now())
+            group.bulk_check = (self._machines.stockout(group.zone, machine_type), self._kernel.now())
             await self._kernel.pause(self._kernel.timings.retry, at_least=0.05)
         group.bulk_check = (None, self._kernel.now())
         for slot in wanted:
@@ -101,7 +99,7 @@ class Keeper:
         """A MIG retries: failed inserts of the same name until there is room (facts: audit logs 2)."""
         build = self._build(group, slot)
         while not self._capacity.take(group.zone, build.machine_type, 1):
-            fault = self._stockout(group, build.machine_type)
+            fault = self._machines.stockout(group.zone, build.machine_type)
             self._machines.fail_to_create(build, fault)
             slot.errors.append((fault, self._kernel.now()))
             await self._kernel.pause(self._kernel.timings.retry, at_least=0.05)
@@ -138,7 +136,6 @@ class Keeper:
             self._machines.delete(instance.path, group_agent(group.project))
 
     def _build(self, group: Group, slot: Slot) -> Build:
-        extra = ((group.resource.get("allInstancesConfig") or {}).get("properties") or {}).get("metadata") or {}
         return Build(
             project=group.project,
             zone=group.zone,
@@ -149,13 +146,5 @@ class Keeper:
             group_id=group.id,
             joins=group.joins,
             index=slot.index,
-            metadata=extra,
+            metadata=group.shared_metadata,
         )
-
-    def _stockout(self, group: Group, machine_type: str) -> Fault:
-        zone = f"projects/{group.project}/zones/{group.zone}"
-        text = f"The zone '{zone}' does not have enough resources available to fulfill the request."
-        if is_tpu(machine_type):
-            text += f" There is no more capacity in the zone for {machine_type}."
-        code = self._kernel.settings.stockout_grpc_code
-        return Fault("ZONE_RESOURCE_POOL_EXHAUSTED", text, 503, "SERVICE UNAVAILABLE", grpc=code)

@@ -8,12 +8,13 @@ from simulator.world.audit import Caller
 from simulator.world.build import Build, instance_subject, make_instance, member_link
 from simulator.world.capacity import Capacity
 from simulator.world.courses import Courses
-from simulator.world.errors import Fault, already_exists, condition_not_met, not_found, not_ready
+from simulator.world.errors import ApiError, Fault, already_exists, condition_not_met, not_found, not_ready
 from simulator.world.instance import Instance, instance_path
 from simulator.world.kernel import Kernel
 from simulator.world.metadata import JOIN_TOKEN
 from simulator.world.metadata_rules import read_items
 from simulator.world.operations import Operation, Operations, Task
+from simulator.world.refusals import is_tpu
 
 __all__ = ["Machines"]
 
@@ -82,12 +83,49 @@ class Machines:
 
     def reset(self, path: str, caller: Caller, request_id: str = "") -> Operation:
         """Reset a running VM; raises 404, and 400 when it does not run."""
-        instance = self.get(path)
-        if instance.status != "RUNNING":
-            raise not_ready(path)
+        instance = self._in_status(path, "RUNNING")
         operation = self._operations.start(self._task("reset", instance, caller, request_id))
         self._kernel.spawn(self._reset(instance, operation))
         return operation
+
+    def stop(self, path: str, caller: Caller, request_id: str = "") -> Operation:
+        """Stop a running VM; raises 404, and 400 when it does not run."""
+        instance = self._in_status(path, "RUNNING")
+        operation = self._operations.start(self._task("stop", instance, caller, request_id))
+        self.courses.begin_stop(instance, operation)
+        return operation
+
+    def start(self, path: str, caller: Caller, request_id: str = "") -> Operation:
+        """Start a stopped VM; raises 404, and 400 when it is not TERMINATED. Without room the operation fails."""
+        instance = self._in_status(path, "TERMINATED")
+        operation = self._operations.start(self._task("start", instance, caller, request_id))
+        instance.holds_capacity = self._capacity.take(instance.zone, instance.machine_type, 1)
+        if instance.holds_capacity:
+            self.courses.begin_start(instance, operation)
+        else:
+            operation.futile = True
+            self._kernel.spawn(self._refuse_late(operation, self.stockout(instance.zone, instance.machine_type)))
+        return operation
+
+    def set_labels(self, path: str, body: Json, caller: Caller, request_id: str = "") -> Operation:
+        """Replace a VM's labels under their fingerprint; raises 404, 400, and 412 for a stale fingerprint."""
+        instance = self.get(path)
+        if instance.deleting:
+            raise not_ready(path)
+        if body.get("labelFingerprint", "") != instance.label_fingerprint:
+            raise ApiError(412, "conditionNotMet", "Labels fingerprint either invalid or resource labels have changed")
+        operation = self._operations.start(self._task("setLabels", instance, caller, request_id))
+        instance.shape["labels"] = dict(body.get("labels") or {})
+        self._kernel.spawn(self._end_later(operation))
+        return operation
+
+    def stockout(self, zone: str, machine_type: str) -> Fault:
+        """What a zone without room answers (facts: GCE 3; the TPU sentence is there too)."""
+        text = f"The zone '{zone}' does not have enough resources available to fulfill the request."
+        if is_tpu(machine_type):
+            text += f" There is no more capacity in the zone for {machine_type}."
+        code = self._kernel.settings.stockout_grpc_code
+        return Fault("ZONE_RESOURCE_POOL_EXHAUSTED", text, 503, "SERVICE UNAVAILABLE", grpc=code)
 
     def set_metadata(self, path: str, body: Json, caller: Caller, request_id: str = "") -> Operation:
         """Replace a VM's metadata under its fingerprint; raises 404, 400, and 412 for a stale fingerprint.
@@ -111,6 +149,12 @@ class Machines:
         self._kernel.spawn(self._write_metadata(instance, items, sent, operation))
         return operation
 
+    def _in_status(self, path: str, status: str) -> Instance:
+        instance = self.get(path)
+        if instance.status != status:
+            raise not_ready(path)
+        return instance
+
     def _strike(self, instance: Instance) -> None:
         del self._by_path[instance.path], self._by_id[instance.id]
 
@@ -129,6 +173,10 @@ class Machines:
     async def _refuse_late(self, operation: Operation, fault: Fault) -> None:
         await self._kernel.pause(self._kernel.timings.refused_insert)
         self._operations.finish(operation, fault)
+
+    async def _end_later(self, operation: Operation) -> None:
+        await self._kernel.pause(self._kernel.timings.metadata_done)
+        self._operations.finish(operation)
 
     async def _reset(self, instance: Instance, operation: Operation) -> None:
         await self._kernel.pause(self._kernel.timings.metadata_done)

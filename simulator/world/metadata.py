@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["JOIN_TOKEN", "Delta", "Metadata", "MetadataView"]
+__all__ = ["JOIN_TOKEN", "Delta", "Metadata", "MetadataView", "fingerprint_of"]
 
 JOIN_TOKEN = "kubeadm-join-token"
 
@@ -36,7 +36,8 @@ class Delta:
         return (*self.added, *self.modified, *self.deleted)
 
 
-def _fingerprint(items: Mapping[str, str]) -> str:
+def fingerprint_of(items: Mapping[str, str]) -> str:
+    """A hash of the content, as base64 text."""
     digest = hashlib.sha256()
     for key in sorted(items):
         digest.update(key.encode() + b"\0" + items[key].encode() + b"\0")
@@ -95,5 +96,5 @@ class Metadata:
         await self._changed.wait()
 
     def _set(self, items: Mapping[str, str]) -> None:
-        self.fingerprint = _fingerprint(items)
+        self.fingerprint = fingerprint_of(items)
         self._view = MetadataView(dict(items), hashlib.sha256(self.fingerprint.encode()).hexdigest()[:16])

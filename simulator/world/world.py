@@ -22,6 +22,7 @@ from simulator.world.names import log_time
 from simulator.world.operations import Operations
 from simulator.world.settings import WorldSettings
 from simulator.world.snapshot import catalog_state, instance_state
+from simulator.world.updates import Updates
 
 __all__ = ["World"]
 
@@ -50,6 +51,7 @@ class World:
         self.machines = Machines(kernel, self.operations, self.capacity)
         keeper = Keeper(kernel, self.operations, self.machines, self.capacity)
         self.groups = Groups(kernel, self.operations, self.machines, self.templates, self.policies, keeper)
+        self.updates = Updates(kernel, self.machines, self.groups)
         self.policies.used_by = self.templates.used_by = self.groups.user_of
         self.machines.courses.watcher = self.groups
         incidents = Incidents(self.operations, self.machines, self.groups)

@@ -98,7 +98,7 @@ async def test_what_is_not_there_answers_404(bench: Bench) -> None:
         await bench.call(bench.instances.get, project=PROJECT, zone=ZONE, instance="nobody")
     assert caught.value.errors[0]["reason"] == "notFound"
     with pytest.raises(exceptions.NotFound):
-        await bench.call(bench.instances.stop_unary, project=PROJECT, zone=ZONE, instance="nobody")
+        await bench.call(bench.instances.suspend_unary, project=PROJECT, zone=ZONE, instance="nobody")
     assert bench.calls.seen == [("instances.get", "404", "none"), ("unknown", "404", "none")]
 
 
