@@ -323,7 +323,7 @@ join_configuration() {
 }
 
 reset_node() {
-  kubeadm reset --force >/dev/null 2>&1 || say 'kubeadm reset failed; what kubeadm left is removed by hand'
+  kubeadm reset --force >/dev/null 2>&1 || say 'kubeadm reset failed'
   rm -f "$BOOTSTRAP_CONF" "$KUBELET_CONF"
 }
 

@@ -45,6 +45,7 @@ class Guests:
         self._dice = Dice(seed, self._settings.scale)
         self._beat = Dice(seed)
         self._disks: dict[str, _Disk] = {}
+        self._many_disks = 64
         self._tasks: dict[str, asyncio.Task[None]] = {}
         #: Errors of the simulator itself: a test asserts that there are none.
         self.failures: list[BaseException] = []
@@ -52,8 +53,7 @@ class Guests:
     def powered_on(self, instance_id: str) -> None:
         """The VM reached RUNNING: its operating system boots."""
         self.powered_off(instance_id)
-        # An id is never used again: the disks of deleted VMs are of no use.
-        self._disks = {key: disk for key, disk in self._disks.items() if self._machines.machine(key) is not None}
+        self._forget_disks()
         disk = self._disks.setdefault(instance_id, _Disk())
         task = asyncio.get_running_loop().create_task(self._run(instance_id, disk), name=f"guest {instance_id}")
         self._tasks[instance_id] = task
@@ -133,6 +133,12 @@ class Guests:
             async with asyncio.timeout(self._beat.seconds(self._settings.retry)):
                 return await self._machines.changed(machine)
         return self._machines.machine(machine.id)
+
+    def _forget_disks(self) -> None:
+        """Drop the disks of deleted VMs now and then: an id is never used again."""
+        if len(self._disks) > self._many_disks:
+            self._disks = {key: disk for key, disk in self._disks.items() if self._machines.machine(key) is not None}
+            self._many_disks = 2 * len(self._disks) + 64
 
     async def _pause(self, span: Span) -> None:
         await asyncio.sleep(self._dice.seconds(span))

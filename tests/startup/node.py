@@ -22,6 +22,7 @@ _KUBEADM = (
     + """
 case $1 in
   version) printf 'v1.31.4\\n' ;;
+  reset) exit 1 ;;
   join)
     cat "$3" >>"$ROOT/configuration"
     if [[ -e $ROOT/refusals ]]; then

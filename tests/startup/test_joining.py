@@ -263,3 +263,27 @@ def underscored(machines: Machines) -> dict[str, str]:
 
 def entries(logging: Logging) -> list[dict[str, Any]]:
     return [entry for _, body in logging.requests for entry in body["entries"]]
+
+
+@pytest.mark.usefixtures("with_token")
+async def test_a_failed_installation_is_reported_and_finished_at_the_next_attempt(
+    node: Node, machines: Machines, logging: Logging
+) -> None:
+    # The first apt-get finds its lists locked; the second brings containerd.
+    (node.root / "bin" / "containerd").rename(node.root / "containerd")
+    node.command(
+        "apt-get",
+        "#!/bin/bash\n"
+        'if [[ ! -e $ROOT/locked ]]; then touch "$ROOT/locked"; echo "E: Could not get lock"; exit 100; fi\n'
+        '[[ $* == *containerd* ]] && mv "$ROOT/containerd" "$ROOT/bin/containerd"\ntrue\n',
+    )
+    process = await node.boot()
+    while not (node.root / "locked").exists():
+        await machines.moved()
+    machines.set_attributes(MACHINE.id, ssh_keys="someone")
+    await finish(process)
+    assert logging.steps() == ["booted", "failed", "waiting", "joining", "joined"]
+    assert [entry["jsonPayload"]["reason"] for entry in entries(logging) if entry["severity"] == "ERROR"] == [
+        "packages: E: Could not get lock"
+    ]
+    assert (node.root / "etc/containerd/config.toml").exists()
