@@ -71,7 +71,7 @@ def endpoint_of(group: TPUNodeGroup) -> Endpoint | None:
     bootstrap = group.spec.bootstrap_kubernetes
     if bootstrap is None:
         return None
-    ip = bootstrap.control_plane_ip
+    ip = bootstrap.control_plane_ip.strip("[]")
     host = f"[{ip}]" if ":" in ip else ip
     return Endpoint(ip, bootstrap.control_plane_endpoint or f"{host}:{bootstrap.control_plane_port}")
 

@@ -13,7 +13,7 @@ from controller.api.resources import (
     WorkloadPolicySpec,
 )
 from controller.core.model import Kind
-from controller.core.names import last_segment
+from controller.core.names import base_instance_name, last_segment
 from controller.core.observed import ResourceRef
 
 Json = dict[str, Any]
@@ -72,7 +72,7 @@ def mig_body(name: str, spec: ManagedInstanceGroupSpec, description: str) -> Jso
     body: Json = {
         "name": name,
         "description": description,
-        "baseInstanceName": name,
+        "baseInstanceName": base_instance_name(name),
         "instanceTemplate": spec.instance_template,
         "targetSize": spec.target_size,
         "targetSizePolicy": {"mode": spec.target_size_policy_mode},

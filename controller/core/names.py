@@ -9,6 +9,8 @@ _CHILD_INFIX = {Kind.POLICY: "policy", Kind.TEMPLATE: "template", Kind.MIG: "mig
 #: What a MIG appends to its base instance name (facts: audit logs, sample 01; GCE 6.1).
 _MIG_SUFFIX = re.compile(r"^(?P<base>.+)-(?P<suffix>[a-z0-9]{4})$")
 
+_MAX_BASE_NAME = 58
+
 
 def owner_hash(uid: str) -> str:
     """The first 8 hex digits of sha256(UID), as the reference has it (facts: reference API, names)."""
@@ -28,6 +30,13 @@ def ownership_mark(key: Key, uid: str) -> str:
 def bears_mark(description: str, key: Key, uid: str) -> bool:
     """Whether a description is the mark of this very object."""
     return description == ownership_mark(key, uid)
+
+
+def base_instance_name(mig: str) -> str:
+    """What the VMs of a MIG are called before their suffix: its name, shortened to GCE's 58 (facts: GCE 6.1)."""
+    if len(mig) <= _MAX_BASE_NAME:
+        return mig
+    return f"{mig[: _MAX_BASE_NAME - 9]}-{hashlib.sha256(mig.encode()).hexdigest()[:8]}"
 
 
 def region_of(zone: str) -> str:

@@ -47,6 +47,7 @@ class Policy:
     rejected_retry: timedelta = timedelta(minutes=5)
     resync: timedelta = timedelta(minutes=10)
     resync_jitter: float = 0.2
+    deaf_resync: timedelta = timedelta(seconds=30)
     token_life: timedelta = timedelta(hours=1)
     token_renew_margin: timedelta = timedelta(minutes=10)
     node_service_account: str = ""

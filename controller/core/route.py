@@ -9,7 +9,7 @@ from datetime import datetime
 
 from controller.api.reasons import Reason
 from controller.core.model import Cause, Key, Kind, Scope, Wake
-from controller.core.names import base_name_of
+from controller.core.names import base_instance_name, base_name_of
 from controller.core.observed import ResourceRef
 from sinks.intake.events import Event, EventKind, Phase, Resource
 
@@ -56,7 +56,7 @@ class RoutingIndex:
 
     def add_instances_of(self, mig: ResourceRef, key: Key) -> None:
         """VMs of this MIG concern this key."""
-        self._instances[mig.project, mig.location, mig.name] = key
+        self._instances[mig.project, mig.location, base_instance_name(mig.name)] = key
 
     def add_resource(self, ref: ResourceRef, key: Key) -> None:
         """The resource concerns this child."""

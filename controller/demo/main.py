@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Awaitable
 from pathlib import Path
@@ -58,24 +60,39 @@ async def _until_signalled(work: Awaitable[int]) -> int:
 
 
 async def _perform(options: DemoOptions) -> int:
-    console = Console(quiet=options.json, highlight=False)
-    screen = Screen(console)
-    with tempfile.TemporaryDirectory(prefix="tpu-node-group-demo-") as folder:
-        screen.note("Starting the simulated Google Cloud and Kubernetes, and the operator ...")
-        try:
-            async with stage(options, Path(folder)) as scene:
-                report = await _Performance(options, scene, screen).play()
-                screen.end(report)
-                if options.json:
-                    print(json.dumps(report.to_json()), flush=True)  # noqa: T201 - what --json asks for
-                if options.keep:
-                    await _keep(scene, screen, Path(folder))
-        except ProcessError as error:
-            report = Report(options.scenario, None, (), {}, (), (str(error),))
-            screen.note(f"FAILED: {error}")
-            if options.json:
-                print(json.dumps(report.to_json()), flush=True)  # noqa: T201 - what --json asks for
+    folder = Path(tempfile.mkdtemp(prefix="tpu-node-group-demo-"))
+    keep_logs = False
+    try:
+        report = await _report(options, folder)
+        keep_logs = not report.ok
+    finally:
+        if keep_logs:
+            print(f"The logs of both processes are in {folder}", file=sys.stderr)  # noqa: T201 - for whoever looks why
+        else:
+            shutil.rmtree(folder)
     return 0 if report.ok else 1
+
+
+async def _report(options: DemoOptions, folder: Path) -> Report:
+    """Play, and show or print the report; `--keep` then stays until a signal comes."""
+    screen = Screen(Console(quiet=options.json, highlight=False))
+    screen.note("Starting the simulated Google Cloud and Kubernetes, and the operator ...")
+    try:
+        async with stage(options, folder) as scene:
+            report = await _Performance(options, scene, screen).play()
+            _show(report, options, screen)
+            if options.keep:
+                await _keep(scene, screen, folder)
+    except ProcessError as error:
+        report = Report(options.scenario, None, (), {}, (), (str(error),))
+        _show(report, options, screen)
+    return report
+
+
+def _show(report: Report, options: DemoOptions, screen: Screen) -> None:
+    screen.end(report)
+    if options.json:
+        print(json.dumps(report.to_json()), flush=True)  # noqa: T201 - what --json asks for
 
 
 class _Performance:

@@ -54,8 +54,10 @@ class Screen:
     def end(self, report: Report) -> None:
         """The table at the end, and what went wrong."""
         self._console.print()
-        self._console.print(_times(report))
-        self._console.print(_calls(report))
+        if report.injections:
+            self._console.print(_times(report))
+        if report.gce_calls:
+            self._console.print(_calls(report))
         left = ", ".join(report.left_behind) or "nothing"
         self._console.print(Text(f"Left behind: {left}"), soft_wrap=True)
         for failure in report.failures:

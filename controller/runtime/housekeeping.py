@@ -1,5 +1,8 @@
 """The slow, jittered look at what no key looks at: the index of custom resources, and the token Secrets."""
 
+import asyncio
+from contextlib import suppress
+
 import structlog
 
 from controller.core.failures import Failure
@@ -11,26 +14,35 @@ log = structlog.get_logger(__name__)
 
 
 class Housekeeping:
-    """Lists once at the start, and again every resync interval."""
+    """Lists once at the start, then every resync interval, and when asked to."""
 
     def __init__(self, env: Env, dispatch: Dispatch) -> None:
         self._env = env
         self._dispatch = dispatch
+        self._wanted = asyncio.Event()
 
     async def start(self) -> None:
         """Everything that looks need to know before the first one. Raises a Failure."""
         await self._tokens()
         await self._dispatch.list_again()
 
+    def ask(self) -> None:
+        """List again soon: a watch was interrupted, and reports no deletion that it slept through."""
+        self._wanted.set()
+
     async def run(self) -> None:
         """Again and again, until cancelled."""
+        pause = self._interval()
         while True:
-            pause = self._env.rest.jittered(self._env.policy.resync, self._env.policy.resync_jitter)
-            await self._env.clock.sleep(pause.total_seconds())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), pause)
+            self._wanted.clear()
             try:
                 await self.again()
+                pause = self._interval()
             except Failure as failure:
                 log.warning("housekeeping will be repeated", failure=str(failure))
+                pause = self._env.policy.retry_max.total_seconds()
 
     async def again(self) -> None:
         """One round: what the watch had missed is drift, and wakes whom it concerns. Raises a Failure."""
@@ -39,6 +51,9 @@ class Housekeeping:
             self._env.metrics.drift.labels("custom_resources").inc(missed)
         await self._tokens()
         await self._revoke_strays()
+
+    def _interval(self) -> float:
+        return self._env.rest.jittered(self._env.policy.resync, self._env.policy.resync_jitter).total_seconds()
 
     async def _tokens(self) -> None:
         asked = self._env.clock.now()
