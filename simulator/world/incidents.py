@@ -85,6 +85,8 @@ class Incidents:
 
     def _running(self, name: str) -> Instance:
         instance = self._known(name)
-        if instance.status != "RUNNING":
-            raise invalid(f"VM '{name}' is {instance.status}; this happens to RUNNING VMs only")
+        if instance.status != "RUNNING" or instance.deleting:
+            raise invalid(
+                f"VM '{name}' is {'being deleted' if instance.deleting else instance.status}; this happens to RUNNING VMs only"
+            )
         return instance

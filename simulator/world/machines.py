@@ -151,7 +151,7 @@ class Machines:
 
     def _in_status(self, path: str, status: str) -> Instance:
         instance = self.get(path)
-        if instance.status != status:
+        if instance.status != status or instance.deleting:
             raise not_ready(path)
         return instance
 

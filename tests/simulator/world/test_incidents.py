@@ -142,6 +142,17 @@ async def test_what_befalls_an_unknown_or_stopped_vm_is_refused(lab: Lab) -> Non
         lab.world.host_error(host.name)
 
 
+async def test_nothing_else_befalls_a_vm_that_is_being_deleted(lab: Lab) -> None:
+    lab.add_template(**SPOT)
+    lab.add_group(1, on_failure="DO_NOTHING")
+    (host,) = await lab.all_running(1)
+    lab.world.delete(host.name)
+    with pytest.raises(ApiError, match="is being deleted"):
+        lab.world.preempt(host.name)
+    await lab.until(lambda: lab.hosts == [])
+    await lab.settled()
+
+
 async def test_a_group_deleted_while_its_vms_boot_leaves_nothing(make_lab: Callable[..., Lab]) -> None:
     lab = make_lab(None, Timings(scale=0.03, staging=Span(100, 100)))
     lab.add_template(provisioningModel="STANDARD")
