@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from simulator.kube import fieldsets
+from simulator.kube import fieldsets, last_applied
 from simulator.kube.edit import drop, put
 from simulator.kube.errors import ApiError
 from simulator.kube.fieldsets import Path
@@ -79,11 +79,14 @@ def after_apply(
     changed = frozenset(path for path, there in fieldsets.differences(live, merged, shape) if there)
     others = {other: item for other, item in owners.items() if other != writer}
     conflicts = {other: item.paths & changed & stated for other, item in others.items()}
-    if any(conflicts.values()) and not force:
+    taken_over = last_applied.unchanged_paths(live, shape) if writer.manager == last_applied.KUBECTL else frozenset()
+    if any(paths - taken_over for paths in conflicts.values()) and not force:
         raise _conflict({other: paths for other, paths in conflicts.items() if paths})
     others = {other: _less(item, conflicts[other], time) for other, item in others.items()}
     mine = owners.get(writer, Owned(frozenset(), time))
     elsewhere = frozenset[Path]().union(*(item.paths for item in others.values()))
+    if writer.manager == last_applied.KUBECTL:
+        merged = last_applied.updated(merged, applied)
     merged = remove_paths(merged, mine.paths - stated - elsewhere, stated | elsewhere, shape)
     return _written(merged, {**others, writer: mine if stated == mine.paths else Owned(stated, time)})
 

@@ -139,11 +139,13 @@ class _Server:
         fault = self._faults.next(API, method)
         if fault is not None and fault.effect == "latency":
             await asyncio.sleep(fault.milliseconds / 1000)
-        if fault is not None and fault.effect == "error-before":
+        if fault is not None and (fault.effect == "error-before" or _fails_to_open(call, fault)):
             reply = _refusal(_planned(fault))
             self._count(caller, method, reply.code, "none")
             return reply.response()
-        if call.verb == "watch" and fault is None:
+        if call.verb == "watch":
+            if fault is not None and fault.effect == "hold-after":
+                await fault.release()
             return await self._watch(request, call, caller)
         before = self._store.revision
         reply = self._answer(call)
@@ -272,6 +274,11 @@ _REASONS = {
     503: "ServiceUnavailable",
     504: "Timeout",
 }
+
+
+def _fails_to_open(call: Call, fault: PlannedFault) -> bool:
+    """A watch has no effect that an error could follow: it is refused."""
+    return call.verb == "watch" and fault.effect == "error-after"
 
 
 def _planned(fault: PlannedFault) -> ApiError:
