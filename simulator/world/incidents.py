@@ -86,7 +86,6 @@ class Incidents:
     def _running(self, name: str) -> Instance:
         instance = self._known(name)
         if instance.status != "RUNNING" or instance.deleting:
-            raise invalid(
-                f"VM '{name}' is {'being deleted' if instance.deleting else instance.status}; this happens to RUNNING VMs only"
-            )
+            state = "being deleted" if instance.deleting else instance.status
+            raise invalid(f"VM '{name}' is {state}; this happens to RUNNING VMs only")
         return instance
