@@ -15,7 +15,7 @@ from controller.demo.records import Act, Life, Token
 CAUSES: Final = ("insert_last", "booted", "follow_up")
 _NOT_DONE: Final = frozenset({"begun", "skipped"})
 _CAUSE_OF_KIND: Final = {
-    "instance.inserted": "insert_last",
+    "instance.inserted.last": "insert_last",
     "instance.bootstrap.booted": "booted",
     "follow_up": "follow_up",
 }
@@ -33,19 +33,19 @@ class Injection:
     @property
     def cause(self) -> str:
         """The report's word for what woke the look, "" for any other cause."""
-        return _CAUSE_OF_KIND.get(self.act.cause.partition("/")[0], "") if self.act else ""
+        return _CAUSE_OF_KIND.get(self.act.cause, "") if self.act else ""
 
 
 def injections(lives: Iterable[Life], acts: Iterable[Act]) -> tuple[Injection, ...]:
-    """Every token that took effect, joined with the last InjectToken on that VM's name that began before it."""
-    by_name: dict[str, list[Act]] = {}
+    """Every token that took effect, joined with the last InjectToken on that instance id that began before it."""
+    by_id: dict[str, list[Act]] = {}
     for act in sorted(acts, key=lambda each: each.at):
         if act.action == "InjectToken" and act.outcome not in _NOT_DONE:
-            by_name.setdefault(act.name, []).append(act)
+            by_id.setdefault(act.instance_id, []).append(act)
     found = []
     for life in lives:
         for token in life.tokens:
-            before = [act for act in by_name.get(life.name, ()) if act.at <= token.at]
+            before = [act for act in by_id.get(life.id, ()) if act.at <= token.at]
             found.append(Injection(life, token, life.ran_at(token.at), before[-1] if before else None))
     return tuple(found)
 

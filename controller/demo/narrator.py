@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from controller.demo.control import Control
 from controller.demo.history import History, history_of
@@ -14,6 +14,8 @@ from controller.demo.witness import Ready
 PERIOD = 0.25
 #: ... and how many times longer than the answer took it is left alone then: a big world takes long to tell.
 RESPECT = 5
+#: Audit records reach the log in batches: told so much later, everything is there and in order.
+LAG = timedelta(seconds=0.75)
 
 
 class Narrator:
@@ -45,16 +47,16 @@ class Narrator:
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
-            await self.catch_up()
+            await self.catch_up(LAG)
             await asyncio.sleep(max(PERIOD, RESPECT * (loop.time() - began)))
 
-    async def catch_up(self) -> History:
-        """Tell everything up to now; the history that it was told from."""
-        until = self._now()
+    async def catch_up(self, lag: timedelta = timedelta(0)) -> History:
+        """Tell everything up to now, or up to `lag` ago; the history that it was told from."""
+        until = self._now() - lag
         history = history_of(await self._control.world())
         causes = {each.token.id: each.act.cause for each in history.injections if each.act}
         seen = [*of_lives(history.lives, causes), *of_acts(history.acts), *of_announcements(history.announcements)]
-        # What happened while the world was answering waits for the next time, so that the order stays right.
+        # What is younger waits for the next time, so that the order stays right.
         fresh = [step for step in (*seen, *self._heard) if step.at <= until and step not in self._told]
         self._heard = [step for step in self._heard if step.at > until]
         self._told.update(fresh)

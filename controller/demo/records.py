@@ -51,8 +51,13 @@ class Act:
 
     @property
     def name(self) -> str:
-        """The last segment of the resource."""
-        return self.resource.rpartition("/")[2]
+        """The last segment of the resource; of a VM its name (it is written `name@id`)."""
+        return self.resource.rpartition("/")[2].partition("@")[0]
+
+    @property
+    def instance_id(self) -> str:
+        """Of a VM its id, which tells the incarnations of one name apart; else ""."""
+        return self.resource.rpartition("@")[2] if "@" in self.resource else ""
 
     @property
     def took_effect(self) -> bool:

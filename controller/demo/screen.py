@@ -8,17 +8,36 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from controller.api.reasons import Reason
 from controller.demo.measure import CAUSES, event_to_token, running_to_token, summary
 from controller.demo.report import Report
 from controller.demo.steps import Step
 
+#: Reasons for not being Ready that are no trouble.
+PROGRESS = (
+    Reason.PROVISIONING,
+    Reason.AWAITING_NODE_JOIN,
+    Reason.NODE_NOT_READY,
+    Reason.TOPOLOGY_NOT_APPLIED,
+    Reason.CORDONING_NODES,
+    Reason.DELETING_MIG,
+    Reason.DELETING_TEMPLATE,
+    Reason.DELETING_POLICY,
+    Reason.DELETING_NODES,
+)
 _CAUSE_WORDS = {
     "insert_last": "event to token: instances.insert done",
     "booted": "event to token: VM says booted",
     "follow_up": "due look to token: no event",
 }
-#: Words that begin a line of bad news, and of good.
-_BAD, _GOOD = ("Ready=False", "Compute Engine:"), ("Ready=True",)
+#: Words that begin a line: what befalls the machines, trouble, progress, good news, the user.
+_STYLES = (
+    ("Compute Engine:", "bold red"),
+    *((f"Ready=False, {reason}:", "yellow") for reason in PROGRESS),
+    ("Ready=False", "bold red"),
+    ("Ready=True", "bold green"),
+    ("you ", "bold"),
+)
 
 
 class Screen:
@@ -45,7 +64,7 @@ class Screen:
         """Print steps in the order given."""
         for step in steps:
             seconds = (step.at - self._zero).total_seconds() if self._zero else 0.0
-            style = "bold red" if step.text.startswith(_BAD) else "bold green" if step.text.startswith(_GOOD) else ""
+            style = next((style for words, style in _STYLES if step.text.startswith(words)), "")
             line = Text(f"{seconds:7.2f} s  ", style="cyan").append(step.text, style=style)
             if step.because:
                 line.append(f"  <- {step.because}", style="dim")

@@ -40,7 +40,7 @@ _ACTS: Final = {
     "DeleteStaleNode": ("operator deletes the stale Node {name}", "operator deletes {n} stale Nodes"),
     "Cordon": ("operator cordons {name}", "operator cordons {n} Nodes"),
     "Uncordon": ("operator uncordons {name}", "operator uncordons {n} Nodes"),
-    "RevokeToken": ("operator revokes the token of {name}", "operator revokes {n} tokens"),
+    "RevokeToken": ("operator revokes {name}", "operator revokes {n} tokens"),
 }
 
 
@@ -77,7 +77,12 @@ def of_acts(acts: Iterable[Act]) -> list[Step]:
 def of_announcements(announcements: Iterable[Announcement]) -> list[Step]:
     """What Compute Engine did by itself."""
     return [
-        Step(each.at, f"Compute Engine: {each.method} {each.name}: {each.message}".rstrip(": "), kind=each.method)
+        Step(
+            each.at,
+            f"Compute Engine: {each.method} {each.name}",
+            kind=each.method,
+            many=f"Compute Engine: {each.method} of {{n}} VMs",
+        )
         for each in announcements
     ]
 

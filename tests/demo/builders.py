@@ -36,8 +36,8 @@ def make_act(
     seconds: float,
     action: str = "InjectToken",
     *,
-    name: str = "vm-a",
-    cause: str = "instance.inserted",
+    name: str = "vm-a@1",
+    cause: str = "instance.inserted.last",
     cause_at: float | None = 2.5,
     outcome: str = "accepted",
 ) -> Act:

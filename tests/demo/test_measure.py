@@ -29,8 +29,7 @@ def test_event_to_token_counts_from_running_when_the_entry_was_published_before(
 @pytest.mark.parametrize(
     ("kind", "cause"),
     [
-        ("instance.inserted", "insert_last"),
-        ("instance.inserted/last", "insert_last"),
+        ("instance.inserted.last", "insert_last"),
         ("instance.bootstrap.booted", "booted"),
         ("follow_up", "follow_up"),
     ],
@@ -41,18 +40,19 @@ def test_causes_are_told_apart(kind: str, cause: str) -> None:
     assert by_cause == {"insert_last": 0, "booted": 0, "follow_up": 0} | {cause: 1}
 
 
-def test_another_cause_counts_in_the_whole_and_in_no_part() -> None:
-    found = injections([make_life()], [make_act(2.9, cause="node")])
+@pytest.mark.parametrize("other", ["node", "instance.inserted.first", "resync"])
+def test_another_cause_counts_in_the_whole_and_in_no_part(other: str) -> None:
+    found = injections([make_life()], [make_act(2.9, cause=other)])
     assert len(event_to_token(found)) == 1
     assert [event_to_token(found, cause) for cause in ("insert_last", "booted", "follow_up")] == [(), (), ()]
 
 
-def test_the_look_is_the_last_injection_on_that_name_that_began_before_the_effect() -> None:
+def test_the_look_is_the_last_injection_on_that_id_that_began_before_the_effect() -> None:
     acts = [
         make_act(2.8, cause="follow_up", cause_at=2.7),
-        make_act(2.9, cause="instance.inserted", cause_at=2.85),
+        make_act(2.9, cause_at=2.85),
         make_act(3.1, cause="resync", cause_at=3.1),
-        make_act(2.95, name="vm-b", cause="resync"),
+        make_act(2.95, name="vm-a@2", cause="resync"),
         make_act(2.96, action="MintToken", cause="resync"),
         make_act(2.97, outcome="skipped", cause="resync"),
     ]
@@ -65,7 +65,7 @@ def test_two_incarnations_of_one_name_have_a_look_each() -> None:
         make_life(instance_id="1", running=(2,), tokens=(("a", 3),), deleted=5),
         make_life(instance_id="2", created=6, running=(7,), tokens=(("b", 8),)),
     ]
-    found = injections(lives, [make_act(2.9), make_act(7.9, cause_at=7.5)])
+    found = injections(lives, [make_act(2.9), make_act(7.9, name="vm-a@2", cause_at=7.5)])
     assert event_to_token(found) == pytest.approx([500, 500])
 
 
