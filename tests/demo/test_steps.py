@@ -17,7 +17,7 @@ def test_a_life_is_told_with_what_its_token_was_because_of() -> None:
 
 def test_acts_that_failed_or_tell_nothing_are_left_out() -> None:
     acts = [
-        make_act(1, "InsertResource"),
+        make_act(1, "InsertResource", name="vm-a"),
         make_act(2, "InsertResource", outcome="failed"),
         make_act(3, "SetFinalizers"),
         make_act(4, "DeleteStaleNode", outcome="done"),
