@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from simulator.kube import errors
-from simulator.kube.builtin_schemas import unknown_builtin_fields
+from simulator.kube.builtin_schemas import misshapen, unknown_builtin_fields
 from simulator.kube.calls import Call, Target
 from simulator.kube.errors import Cause
-from simulator.kube.names import METADATA_FIELDS, metadata_errors
+from simulator.kube.names import METADATA_FIELDS, metadata_errors, metadata_misshapen
 from simulator.kube.resources import Resource
 
 Json = dict[str, Any]
@@ -41,7 +41,19 @@ def identified(target: Target, body: Any) -> Json:
             why = "the namespace of the provided object does not match the namespace sent on the request"
             raise errors.bad_request(why)
         placed["namespace"] = target.namespace
-    return {**body, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": placed}
+    whole: Json = {**body, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": placed}
+    _refuse_misshapen(resource, whole)
+    return whole
+
+
+def _refuse_misshapen(resource: Resource, body: Json) -> None:
+    """What Go could not decode: 400."""
+    wrong = metadata_misshapen(body["metadata"])
+    if wrong is None and not resource.custom:
+        wrong = misshapen(resource, body)
+    if wrong is not None:
+        kind, version = resource.kind, resource.version
+        raise errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {wrong}')
 
 
 def unknown_fields(resource: Resource, body: Json) -> list[str]:

@@ -1,7 +1,8 @@
 """The schemas of the built-in kinds, read from the models of the `kubernetes` client (generated from Kubernetes' own
 OpenAPI document), one kind at a time and only when somebody asks.
 
-Used to tell unknown fields and to explain; values of built-in kinds are not validated against them.
+Used to tell unknown fields, to refuse a map where a list belongs and the like, and to explain. Beyond that, values of
+built-in kinds are not validated.
 """
 
 from collections.abc import Iterator
@@ -87,3 +88,32 @@ def _unknown(value: Any, schema: Json, known: Json, path: str) -> Iterator[str]:
             yield here
         else:
             yield from _unknown(item, rest, known, here)
+
+
+def misshapen(resource: Resource, body: Json) -> str | None:
+    """What a decoder of the kind would say of the first value that is no map, list or plain value where it must be."""
+    model = model_of(resource)
+    known = components(model)
+    return _misshapen(body, known[component(model)], known, "")
+
+
+_SHAPES: dict[str, type] = {"object": dict, "array": list}
+
+
+def _misshapen(value: Any, schema: Json, known: Json, path: str) -> str | None:
+    for part in schema.get("allOf", ()):
+        schema = known[part["$ref"].removeprefix(REF)]
+    wanted = _SHAPES.get(schema.get("type", ""))
+    if value is None or "type" not in schema:
+        return None
+    if not isinstance(value, wanted) if wanted else isinstance(value, (dict, list)):
+        found = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else "value"
+        return f"json: cannot unmarshal {found} into field {path} of type {schema['type']}"
+    if isinstance(value, list):
+        parts = ((f"{path}[{index}]", item, schema.get("items", {})) for index, item in enumerate(value))
+    elif isinstance(value, dict):
+        properties, rest = schema.get("properties", {}), schema.get("additionalProperties", {})
+        parts = ((f"{path}.{key}".lstrip("."), item, properties.get(key, rest)) for key, item in value.items())
+    else:
+        return None
+    return next(filter(None, (_misshapen(item, inner, known, where) for where, item, inner in parts)), None)

@@ -4,10 +4,12 @@ They are basic: objects are kept and shown, no pod runs. Names, short names, sco
 k8s.io/api.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from simulator.kube import columns, events, secrets
 from simulator.kube.edit import dig, put
+from simulator.kube.errors import Cause
 from simulator.kube.resources import Registry, Resource
 from simulator.kube.store import Store
 
@@ -36,6 +38,14 @@ def _subjects(body: Json) -> Json:
     ]
     subjects = [{key: value for key, value in item.items() if value != ""} for item in subjects]
     return {**body, "subjects": subjects} if subjects else body
+
+
+def _check_binding(new: Json, old: Json | None) -> Iterator[Cause]:
+    for key in ("kind", "name"):
+        if not dig(new, ("roleRef", key)):
+            yield Cause(f"roleRef.{key}", "FieldValueRequired", "Required value")
+    if old is not None and new.get("roleRef") != old.get("roleRef"):
+        yield Cause("roleRef", "FieldValueInvalid", "Invalid value: cannot change roleRef")
 
 
 def _core(plural: str, kind: str, *, namespaced: bool = True, **more: Any) -> Resource:
@@ -123,7 +133,7 @@ BUILTINS = (
         columns=columns.DAEMON_SETS,
     ),
     _in(RBAC, "roles", "Role", columns=columns.CREATED),
-    _in(RBAC, "rolebindings", "RoleBinding", on_create=_subjects, columns=columns.BINDINGS),
+    _in(RBAC, "rolebindings", "RoleBinding", on_create=_subjects, check=_check_binding, columns=columns.BINDINGS),
     _in(RBAC, "clusterroles", "ClusterRole", namespaced=False, columns=columns.CREATED),
     _in(
         RBAC,
@@ -131,6 +141,7 @@ BUILTINS = (
         "ClusterRoleBinding",
         namespaced=False,
         on_create=_subjects,
+        check=_check_binding,
         columns=columns.BINDINGS,
     ),
     _in(

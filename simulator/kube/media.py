@@ -34,9 +34,19 @@ def read_body(data: bytes, content_type: str) -> Any:
         if media not in _YAML:
             raise bad_request(f"the object provided is unrecognized (must be of type Status): {broken}") from broken
     try:
-        return yaml.safe_load(data)
+        return yaml.load(data, Loader=_JsonLoader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as broken:
         raise bad_request(f"error decoding YAML: {broken}") from broken
+
+
+class _JsonLoader(yaml.SafeLoader):
+    """YAML with the types of JSON: what looks like a time stays text."""
+
+
+_JsonLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 @dataclass(frozen=True, slots=True)

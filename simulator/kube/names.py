@@ -54,6 +54,22 @@ METADATA_FIELDS = frozenset(
 )
 
 
+def metadata_misshapen(metadata: Json) -> str | None:
+    """What a decoder would say of metadata that holds values of the wrong type; None if it is sound."""
+    for key in ("labels", "annotations"):
+        entries = metadata.get(key) or {}
+        if not isinstance(entries, dict) or not all(isinstance(value, str) for value in entries.values()):
+            return f"json: cannot unmarshal into Go struct field ObjectMeta.metadata.{key} of type map[string]string"
+    for key, kind in (("finalizers", str), ("ownerReferences", dict), ("managedFields", dict)):
+        items = metadata.get(key) or []
+        if not isinstance(items, list) or not all(isinstance(item, kind) for item in items):
+            return f"json: cannot unmarshal into Go struct field ObjectMeta.metadata.{key}"
+    for key in ("name", "generateName", "namespace", "resourceVersion", "uid"):
+        if not isinstance(metadata.get(key) or "", str):
+            return f"json: cannot unmarshal into Go struct field ObjectMeta.metadata.{key} of type string"
+    return None
+
+
 def metadata_errors(resource: Resource, body: Json) -> Iterator[Cause]:
     """What is wrong with an object's metadata."""
     metadata = body["metadata"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.kube.client import JSON_PATCH, STRATEGIC, Api
+from tests.simulator.kube.client import APPLY, JSON_PATCH, STRATEGIC, Api
 from tests.simulator.kube.widgets import widget, widgets
 
 Json = dict[str, Any]
@@ -59,6 +59,37 @@ async def test_refusals_have_their_reasons(api: Api, namespace: str) -> None:
         (400, "BadRequest"),
         (404, "NotFound"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("where", "body"),
+    [
+        ("secrets", {"metadata": {"name": "x"}, "stringData": ["a"]}),
+        ("secrets", {"metadata": {"name": "x", "labels": {"a": 1}}}),
+        ("secrets", {"metadata": {"name": "x", "finalizers": "a"}}),
+        ("secrets", {"metadata": {"name": ["x"]}}),
+        ("configmaps", {"metadata": {"name": "x"}, "data": "a"}),
+        ("configmaps", {"metadata": "x"}),
+        ("configmaps", []),
+    ],
+)
+async def test_values_of_the_wrong_shape_are_refused(api: Api, namespace: str, where: str, body: Any) -> None:
+    answer = await api.create(f"/api/v1/namespaces/{namespace}/{where}", body)
+    assert answer.reason == (400, "BadRequest")
+
+
+async def test_a_binding_needs_a_role_and_keeps_it(api: Api, namespace: str) -> None:
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"
+    assert (await api.create(path, {"metadata": {"name": "x"}})).reason == (422, "Invalid")
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "one"}
+    await api.create(path, {"metadata": {"name": "x"}, "roleRef": role})
+    assert (await api.patch(f"{path}/x", {"roleRef": {"name": "two"}})).reason == (422, "Invalid")
+
+
+async def test_an_apply_may_be_yaml(api: Api, namespace: str) -> None:
+    text = "apiVersion: contract.example.com/v1\nkind: Widget\nspec: {tags: {since: 2026-01-01T00:00:00Z}}\n"
+    answer = await api.call("PATCH", widgets(namespace, "one"), text, kind=APPLY, fieldManager="first")
+    assert answer.body["spec"]["tags"] == {"since": "2026-01-01T00:00:00Z"}
 
 
 async def test_refusals_say_what_is_wrong_with_which_object(api: Api, namespace: str) -> None:
