@@ -5,10 +5,16 @@ from controller.core.observed import MigView
 #: Counts of `currentInstanceStatuses` that stay as they are until somebody acts.
 _AT_REST = frozenset({"running", "terminated", "stopped", "suspended"})
 
+#: States of an applied topology that stay as they are until somebody acts.
+_SETTLED = frozenset({"ACTIVE", "FAILED"})
+
 
 def on_their_way(mig: MigView) -> bool:
     """True while a bulk request waits, a VM is in a passing state, or counts are missing and it is not stable."""
     if mig.bulk_in_progress or any(count for name, count in mig.counts.items() if name not in _AT_REST):
+        return True
+    if mig.running == mig.target_size and any(state not in _SETTLED for state in mig.topologies.values()):
+        # The VMs run, and the slice's chips are being connected.
         return True
     # Counts may be absent although VMs are coming (facts: GCE 6.1).
     return not mig.counts and mig.target_size > 0 and not mig.is_stable
