@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, Literal
 from uuid import uuid4
 
-from simulator.kube import errors
+from simulator.kube import errors, scopes
 from simulator.kube.edit import dig, drop, put
 from simulator.kube.history import Bucket, Change, Stored
 from simulator.kube.resources import Registry, Resource
@@ -223,15 +223,17 @@ class Store:
     def _replace(self, kind: Resource, previous: Stored, body: Json, subresource: str | None) -> Json:
         old = previous.body
         if subresource == "status":
-            body = put(_like(old, "status", body), ("metadata",), _managed_by(old["metadata"], body["metadata"]))
+            body = put(
+                scopes.like(old, "status", body), ("metadata",), scopes.managed_by(old["metadata"], body["metadata"])
+            )
         elif "status" in kind.subresources:
-            body = _like(body, "status", old)
+            body = scopes.like(body, "status", old)
         metadata = {key: value for key, value in body["metadata"].items() if key not in _SYSTEM}
         metadata |= {key: old["metadata"][key] for key in _SYSTEM if key in old["metadata"]}
         metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
         body = {**body, "metadata": metadata}
         self._refuse_new_finalizers(kind, old, body)
-        if kind.counts_generation and subresource is None and _content(old, kind) != _content(body, kind):
+        if kind.counts_generation and subresource is None and scopes.content(old, kind) != scopes.content(body, kind):
             metadata["generation"] = old["metadata"].get("generation", 0) + 1
         if body == old:
             return old
@@ -306,19 +308,3 @@ def _held(kind: Resource, body: Json) -> bool:
     if body["metadata"].get("finalizers"):
         return True
     return kind.id == "namespaces" and bool(dig(body, ("spec", "finalizers")))
-
-
-def _like(body: Json, key: str, source: Json) -> Json:
-    """`body` with `key` as `source` has it."""
-    return {**body, key: source[key]} if key in source else drop(body, (key,))
-
-
-def _managed_by(old: Json, new: Json) -> Json:
-    """Of a status write, the metadata changes in its field owners only."""
-    return {**old, "managedFields": new["managedFields"]} if "managedFields" in new else old
-
-
-def _content(body: Json, kind: Resource) -> Json:
-    """What the generation counts the changes of: all but metadata and a separate status."""
-    ignored = {"metadata", "status"} if "status" in kind.subresources else {"metadata"}
-    return {key: value for key, value in body.items() if key not in ignored}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.kube.client import APPLY, JSON_PATCH, STRATEGIC, Api
+from tests.simulator.kube.client import JSON_PATCH, STRATEGIC, Api
 from tests.simulator.kube.widgets import widget, widgets
 
 Json = dict[str, Any]
@@ -84,12 +84,6 @@ async def test_a_binding_needs_a_role_and_keeps_it(api: Api, namespace: str) -> 
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "one"}
     await api.create(path, {"metadata": {"name": "x"}, "roleRef": role})
     assert (await api.patch(f"{path}/x", {"roleRef": {"name": "two"}})).reason == (422, "Invalid")
-
-
-async def test_an_apply_may_be_yaml(api: Api, namespace: str) -> None:
-    text = "apiVersion: contract.example.com/v1\nkind: Widget\nspec: {tags: {since: 2026-01-01T00:00:00Z}}\n"
-    answer = await api.call("PATCH", widgets(namespace, "one"), text, kind=APPLY, fieldManager="first")
-    assert answer.body["spec"]["tags"] == {"since": "2026-01-01T00:00:00Z"}
 
 
 async def test_refusals_say_what_is_wrong_with_which_object(api: Api, namespace: str) -> None:

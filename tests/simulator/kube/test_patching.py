@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.kube import patching, strategic
+from simulator.kube import media, patching, strategic
 from simulator.kube.errors import ApiError
 
 Json = dict[str, Any]
@@ -119,3 +119,15 @@ def test_no_patch_mutates_its_target(target: Any, patch: Any) -> None:
 )
 def test_a_strategic_patch_merges_lists_by_their_keys(target: Json, patch: Json, result: Json) -> None:
     assert strategic.merge(target, patch) == result
+
+
+def test_a_body_in_yaml_has_the_types_of_json() -> None:
+    body = media.read_body(b"spec: {since: 2026-01-01T00:00:00Z, size: 1}", "application/apply-patch+yaml")
+    assert body == {"spec": {"since": "2026-01-01T00:00:00Z", "size": 1}}
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/yaml"])
+def test_a_body_that_cannot_be_read_is_refused(media_type: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        media.read_body(b"{a: [", media_type)
+    assert refused.value.code == 400
