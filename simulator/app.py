@@ -41,7 +41,7 @@ __all__ = ["SimulatorOptions", "run", "serve"]
 async def serve(options: SimulatorOptions, ready: Callable[[Json], None]) -> None:
     """Serve until cancelled. `ready` is called once, with `{"env": {...}, "control": URL, "kubeconfig": PATH}`.
 
-    Raises EmulatorError, and OSError or RuntimeError when a port is taken. Leaves no task, socket, process or file.
+    Raises EmulatorError, and OSError when a port is taken. Leaves no task, socket, process or file.
     """
     async with _simulator(options) as described:
         ready(described)
@@ -52,7 +52,7 @@ def run(options: SimulatorOptions) -> int:
     """Serve until SIGINT or SIGTERM; prints the one JSON line when ready. Returns the exit code."""
     try:
         asyncio.run(_until_signalled(options))
-    except (EmulatorError, OSError, RuntimeError) as error:
+    except (EmulatorError, OSError) as error:
         sys.stderr.write(f"The simulator cannot start: {error}\n")
         return 1
     return 0

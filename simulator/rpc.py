@@ -5,6 +5,7 @@ Messages are the bare protobuf classes behind the client libraries' types, which
 
 import asyncio
 import re
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -147,13 +148,28 @@ def caller_of(context: Any) -> str:
 
 @asynccontextmanager
 async def serving(handlers: Sequence[Any], port: int = 0) -> AsyncIterator[str]:
-    """Serve on 127.0.0.1 until the context is left; yields host:port. Nobody else can share the port."""
+    """Serve on 127.0.0.1 until the context is left; yields host:port. Nobody else can share the port.
+
+    Raises OSError when it is taken.
+    """
     limits = [("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", 20 * 1024 * 1024)]
     server = grpc.aio.server(options=limits)
     server.add_generic_rpc_handlers(tuple(handlers))
+    if port:
+        _require_free(port)
     taken = server.add_insecure_port(f"127.0.0.1:{port}")
     await server.start()
     try:
         yield f"127.0.0.1:{taken}"
     finally:
         await server.stop(0)
+
+
+def _require_free(port: int) -> None:
+    """Raises OSError. gRPC itself would tell of a taken port on stderr, in words of its own."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise OSError(f"cannot listen on 127.0.0.1:{port}: {error.strerror}") from error

@@ -128,10 +128,19 @@ async def _json(request: web.Request) -> Json:
 
 def _to_json(request: Any) -> Json:
     try:
-        body: Json = json_format.MessageToDict(request)
+        body: Json = _whole_numbers(json_format.MessageToDict(request))
     except (TypeError, json_format.SerializeToJsonError) as error:
         raise RpcError("INVALID_ARGUMENT", f"a protoPayload of a type that is not known here: {error}") from error
     return body
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Numbers of a jsonPayload are doubles; a whole one shows without a fraction."""
+    if isinstance(value, dict):
+        return {key: _whole_numbers(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(member) for member in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _write_error(rejected: Rejected, *, partial_success: bool) -> RpcError:

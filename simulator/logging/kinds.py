@@ -9,7 +9,10 @@ from typing import Final
 
 from simulator.seams import Json
 
-__all__ = ["event_names", "known_event"]
+__all__ = ["ANY", "OF_INSTANCE", "event_names", "known_event"]
+
+#: Every entry goes by this name too.
+ANY: Final = "*"
 
 _METHOD: Final = re.compile(r"(?:(?:v1|beta|alpha)\.)?compute\.(?P<collection>[A-Za-z]+)\.(?P<method>.+)")
 _RESOURCES: Final = {
@@ -50,24 +53,24 @@ def event_names(entry: Json) -> tuple[str, ...]:
     log = entry.get("logName", "").rpartition("/logs/")[2]
     payload = entry.get("jsonPayload") or {}
     if log == "tpu-node-bootstrap":
-        return ("instance.bootstrap", f"instance.bootstrap.{payload.get('step', '')}", "*")
+        return ("instance.bootstrap", f"instance.bootstrap.{payload.get('step', '')}", ANY)
     if log == "tpu-node-group-canary":
-        return ("canary.canary", "*")
+        return ("canary.canary", ANY)
     found = _METHOD.fullmatch((entry.get("protoPayload") or {}).get("methodName", ""))
     if found is None or found["collection"] not in _RESOURCES:
-        return ("*",)
+        return (ANY,)
     resource = _RESOURCES[found["collection"]]
     kind = _EVERYWHERE.get(found["method"])
     if resource == "instance":
         kind = kind or OF_INSTANCE.get(found["method"])
     elif kind is None:
         kind = "changed"
-    return (f"{resource}.{kind}", f"{resource}.{kind}.{_phase(entry)}", "*") if kind else ("*",)
+    return (f"{resource}.{kind}", f"{resource}.{kind}.{_phase(entry)}", ANY) if kind else (ANY,)
 
 
 def known_event(name: str) -> bool:
     """Whether a fault may be planned for this name."""
-    if name in {"*", "canary.canary", "instance.bootstrap"}:
+    if name in {ANY, "canary.canary", "instance.bootstrap"}:
         return True
     resource, _, kind = name.partition(".")
     kind, _, rest = kind.partition(".")

@@ -21,6 +21,7 @@ class LogRecord:
     """One written entry. Kept as JSON text: an eighth of the memory of the dicts."""
 
     key: str
+    #: `<resource>.<kind>`, "" for an entry that is no event.
     event: str
     body: bytes
     admitted: bool

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from simulator.faults import EventFault, Faults
-from simulator.logging.kinds import event_names
+from simulator.logging.kinds import ANY, event_names
 from simulator.logging.latency import Latency
 from simulator.logging.query import Predicate, compile_query
 from simulator.logging.records import LogRecord, LogRecords, key_of
@@ -55,7 +55,8 @@ class LogRouter:
         stamped["receiveTimestamp"] = _nanos(self._now() + timedelta(seconds=delay))
         names = event_names(stamped)
         body = json.dumps(stamped, separators=(",", ":")).encode()
-        record = LogRecord(key_of(stamped), names[0], body, self._admits(stamped))
+        event = names[0] if names[0] != ANY else ""
+        record = LogRecord(key_of(stamped), event, body, self._admits(stamped))
         self.records.add(record)
         if record.admitted:
             self._route(record, stamped, delay, self._faults.next_event(names))

@@ -1,5 +1,7 @@
 """Cloud Logging on the wire, through the real client."""
 
+import json
+
 import aiohttp
 import pytest
 from aiohttp import web
@@ -32,6 +34,18 @@ async def test_written_entries_are_listed_by_filter_without_duplicates(client: L
     assert await texts(client, "severity>=ERROR labels.a=b") == ["two"]
     assert await texts(client, "", page_size=1, order_by="timestamp desc") == ["one", "two"]
     assert await texts(client, "", resource_names=["projects/other"]) == []
+
+
+async def test_whole_numbers_of_a_payload_show_without_a_fraction(
+    logs: Logs, client: LoggingServiceV2AsyncClient
+) -> None:
+    written = {"log_name": LOG, "json_payload": {"generation": 1, "latency": 0.5, "list": [2]}}
+    await client.write_log_entries(request={"resource": GLOBAL, "entries": [written]})
+    shown = logs.router.records.shown(full=True, last=1)[0]
+    assert (shown["event"], json.dumps(shown["entry"]["jsonPayload"], sort_keys=True)) == (
+        "",
+        '{"generation": 1, "latency": 0.5, "list": [2]}',
+    )
 
 
 async def test_an_audit_entry_of_the_world_survives_the_way_through_protobuf(
