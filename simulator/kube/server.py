@@ -14,11 +14,11 @@ from typing import Any
 from aiohttp import web
 
 from simulator.kube import discovery, errors, media, openapi
-from simulator.kube.builtins import create_default_namespaces
+from simulator.kube.builtins import CRDS, create_default_namespaces
 from simulator.kube.calls import Call, target_of, verb_of
 from simulator.kube.crds import CustomResources
 from simulator.kube.errors import ApiError
-from simulator.kube.history import encode
+from simulator.kube.history import Change, encode
 from simulator.kube.reading import Reading, WatchSettings
 from simulator.kube.store import Store
 from simulator.kube.watches import Feed
@@ -101,11 +101,18 @@ class _Server:
         self._writing = Writing(store)
         self._feeds: set[Feed] = set()
         self._documents: dict[str, tuple[int, bytes]] = {}
+        store.subscribe(self._definition_changed, CRDS)
 
     async def end_watches(self, _app: web.Application) -> None:
         """End every watch: the server stops."""
         for feed in tuple(self._feeds):
             feed.close()
+
+    def _definition_changed(self, change: Change) -> None:
+        """A definition that is gone takes its watches with it."""
+        if change.type == "DELETED":
+            for feed in [item for item in self._feeds if item.resource == change.stored.name]:
+                feed.close()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Any request."""

@@ -33,6 +33,8 @@ class Feed:
         bookmark_seconds: float,
         seconds: float,
     ) -> None:
+        #: The id of what is watched.
+        self.resource = resource.id
         self._store = store
         self._resource = resource
         self._namespace = namespace

@@ -210,6 +210,17 @@ async def test_a_definition_goes_after_its_objects(client: Api) -> None:
     assert (await client.get(widgets("default"))).names == []
 
 
+async def test_a_watch_ends_with_its_definition(client: Api) -> None:
+    await client.create(CRDS, DEFINITION)
+    await client.create(widgets("default"), widget())
+    kinds = []
+    async for event in client.watch(widgets("default")):
+        kinds.append(event["type"])
+        if kinds == ["ADDED"]:
+            await client.delete(f"{CRDS}/{NAME}")
+    assert kinds == ["ADDED", "DELETED"]
+
+
 async def test_a_wrong_definition_is_refused(client: Api) -> None:
     misnamed = {**DEFINITION, "metadata": {"name": "things.contract.example.com"}}
     answer = await client.create(CRDS, misnamed)
