@@ -15,6 +15,7 @@ from typing import Any, Final
 from google.protobuf import json_format
 from pydantic import SecretStr
 
+from controller.adapters.causes import cause_of
 from controller.adapters.compute_clients import ComputeClients, Service, place_of
 from controller.adapters.compute_errors import failure_of
 from controller.adapters.compute_views import (
@@ -70,8 +71,8 @@ class ComputeCloud:
         loop = asyncio.get_running_loop()
         try:
             self._opened = await loop.run_in_executor(self._pool, ComputeClients, self._endpoint)
-        except Exception as error:
-            raise failure_of(error, "Opening the Compute Engine client", timedelta(0)) from error
+        except Exception as error:  # noqa: BLE001 - it leaves as a Failure
+            raise failure_of(error, "Opening the Compute Engine client", timedelta(0)) from cause_of(error)
 
     async def close(self) -> None:
         """Let calls under way end (each has its timeout), then close all sessions."""
@@ -194,10 +195,10 @@ class ComputeCloud:
         code = "cancelled"
         try:
             answer = await loop.run_in_executor(self._pool, self._send, service, method, fields)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it leaves as a Failure
             failure = self._failure(error, f"{name} of {path}")
             code = failure.code or type(failure).__name__
-            raise failure from error
+            raise failure from cause_of(error)
         else:
             code = "200"
             return answer

@@ -32,6 +32,10 @@ OnState = Callable[[bool, str], None]
 _BACKOFF: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 #: A run that lasted longer than this (seconds) was healthy: its end counts as the first failure.
 _HEALTHY: Final = 120.0
+#: Seconds for kopf's own clean-up; then this many cancellations of what is left, this far apart.
+_GRACE: Final = 2.0
+_CANCELLATIONS: Final = 20
+_BETWEEN: Final = 0.2
 
 
 class CustomResourceWatch:
@@ -93,7 +97,10 @@ class CustomResourceWatch:
         failures = 0
         while not self._stopping.is_set():
             begun = loop.time()
-            problem = await self._once()
+            try:
+                problem = await self._once()
+            except Exception as error:  # noqa: BLE001 - whatever keeps kopf from starting, it is started again
+                problem = str(failure_of(error, "Starting to watch custom resources"))
             if self._stopping.is_set():
                 return
             failures = 1 if loop.time() - begun > _HEALTHY else failures + 1
@@ -107,22 +114,23 @@ class CustomResourceWatch:
                 continue
 
     async def _once(self) -> str:
-        """Run kopf until it ends; why it did, for people."""
+        """Run kopf until one of its tasks ends or it is told to stop; why it ended, for people."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         ready.add_done_callback(self._started)
-        try:
-            await kopf.operator(
-                registry=self._registry(),
-                settings=_settings(),
-                standalone=True,
-                clusterwide=True,
-                stop_flag=self._stopping,
-                ready_flag=ready,
+        stopping = asyncio.create_task(self._stopping.wait())
+        ours = asyncio.all_tasks()
+        roots = set(
+            await kopf.spawn_tasks(
+                registry=self._registry(), settings=_settings(), standalone=True, clusterwide=True, ready_flag=ready
             )
-        except Exception as error:  # noqa: BLE001 - whatever ends kopf, the watch is started again
-            return str(failure_of(error, "Watching custom resources"))
-        finally:
-            ready.cancel()
+        )
+        ended, _ = await asyncio.wait({stopping, *roots}, return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        await _end(roots, ours)
+        stopping.cancel()
+        for task in ended - {stopping}:
+            if not task.cancelled() and isinstance(error := task.exception(), Exception):
+                return str(failure_of(error, "Watching custom resources"))
         return "kopf gave no reason"
 
     def _started(self, ready: "asyncio.Future[None]") -> None:
@@ -166,6 +174,30 @@ class CustomResourceWatch:
         owner = self._owner
         if owner is not None and not owner.is_closed():
             owner.call_soon_threadsafe(callback, *arguments)
+
+
+async def _end(roots: "set[asyncio.Task[Any]]", ours: "set[asyncio.Task[Any]]") -> None:
+    """End all tasks of kopf: the roots with a moment for their clean-up, then whatever they left.
+
+    `kopf.run_tasks` would wait for the latter without limit. One cancellation is not enough for them: a watcher that is
+    hit while it leaves its stream swallows it, then waits for credentials that nobody renews any more.
+    """
+    for task in roots:
+        task.cancel()
+    await asyncio.wait(roots, timeout=_GRACE)
+    kopfs = roots | (asyncio.all_tasks() - ours)
+    for _ in range(_CANCELLATIONS):
+        left = {task for task in kopfs if not task.done()}
+        if not left:
+            break
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=_BETWEEN)
+    for task in kopfs:
+        if not task.done():
+            logger.warning("The task %r of kopf does not end; it is left behind.", task.get_name())
+        elif not task.cancelled():
+            task.exception()
 
 
 def _settings() -> kopf.OperatorSettings:

@@ -18,6 +18,7 @@ from kubernetes.aio import config
 from kubernetes.aio.client.api_client import ApiClient
 from kubernetes.aio.client.configuration import Configuration
 
+from controller.adapters.causes import cause_of
 from controller.adapters.kube_errors import failure_of, failure_of_answer
 from controller.core.failures import Failure
 from controller.runtime.ports import Json
@@ -94,8 +95,8 @@ def mapped(what: str) -> Iterator[None]:
         yield
     except Failure:
         raise
-    except Exception as error:
-        raise failure_of(error, what) from error
+    except Exception as error:  # noqa: BLE001 - it leaves as a Failure
+        raise failure_of(error, what) from cause_of(error)
 
 
 def _ignore(_method: str, _code: str, _seconds: float) -> None:

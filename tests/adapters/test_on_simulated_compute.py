@@ -15,7 +15,7 @@ from controller.adapters.compute import ComputeCloud
 from controller.core.failures import Conflict, Failure, Gone, Rejected, Retry
 from controller.core.gce_errors import operation_failure
 from controller.core.model import Kind
-from controller.core.observed import OperationView, ResourceRef
+from controller.core.observed import Instance, OperationView, ResourceRef
 from simulator.calls import CallCounts
 from simulator.compute.rest import compute_app
 from simulator.faults import Faults
@@ -97,6 +97,12 @@ async def until(read: Callable[[], Awaitable[T]], holds: Callable[[T], bool]) ->
         while not holds(value := await read()):  # noqa: ASYNC110 - the world is behind HTTP, which has no events
             await asyncio.sleep(0.01)
     return value
+
+
+def booted(vms: tuple[Instance, ...]) -> bool:
+    """Both hosts run and bear the last attribute that the platform writes."""
+    late = {"tpu-env", "worker-network-endpoints"}
+    return len(vms) == 2 and all(vm.status == "RUNNING" and vm.metadata.keys() >= late for vm in vms)
 
 
 @pytest.fixture
@@ -184,7 +190,9 @@ async def test_a_token_is_injected_once_and_a_stale_view_is_a_conflict(simulated
     for ref in (POLICY, TEMPLATE, MIG):
         await simulated.insert(ref)
     cloud = simulated.cloud
-    vms = await until(lambda: cloud.list_instances(PROJECT, ZONE, MIG.name), lambda found: len(found) == 2)
+    # The platform writes attributes of its own while a VM boots, and each write makes a new fingerprint.
+    await until(lambda: cloud.get(MIG), lambda v: v is not None and v.mig is not None and v.mig.is_stable)
+    vms = await until(lambda: cloud.list_instances(PROJECT, ZONE, MIG.name), booted)
     token = SecretStr("abcdef.0123456789abcdef")
     accepted = await cloud.set_metadata(vms[0], {"kubeadm-join-token": token})
     assert accepted is not None
