@@ -5,6 +5,7 @@ nothing points at (a crash between minting and injecting) is revoked before the 
 """
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,6 +14,10 @@ from controller.core.join import Host, HostState, Phase, is_current, live_token
 from controller.core.model import Scope
 from controller.core.observed import TokenView
 from controller.core.plan import Policy, Recheck, step_of
+
+_NO_MARGIN = timedelta(0)
+#: How soon a host that found no room for its token asks again. Such a look reads nothing.
+_SLOT_LOOK = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +37,11 @@ def token_actions(
         if endpoint is not None and awaits_token(state):
             wanted = _supply(state.host, endpoint, policy, now)
             mints = sum(isinstance(action, MintToken) for action in wanted)
-            if mints <= slots:
-                actions += wanted
-                slots -= mints
+            if mints > slots:
+                # Without room only what makes some: tokens that nothing points at.
+                wanted, mints = [action for action in wanted if isinstance(action, RevokeToken)], 0
+            actions += wanted
+            slots -= mints
         else:
             actions += _withdraw(state)
     return tuple(actions)
@@ -50,8 +57,8 @@ def revoke_orphans(tokens: Iterable[TokenView]) -> tuple[Action, ...]:
     return tuple(RevokeToken(token.id, token.instance, "its VM is gone") for token in tokens)
 
 
-def token_rechecks(states: Sequence[HostState], *, policy: Policy, now: datetime) -> tuple[Recheck, ...]:
-    """When unconfirmed injections must be read again, and when the next token needs renewal."""
+def token_rechecks(states: Sequence[HostState], *, slots: int, policy: Policy, now: datetime) -> tuple[Recheck, ...]:
+    """When unconfirmed injections must be read again, the next token needs renewal, and room for a token is sought."""
     rechecks: list[Recheck] = []
     unconfirmed = [s.host for s in states if s.host.injected_at is not None and awaits_token(s)]
     if unconfirmed:
@@ -65,26 +72,33 @@ def token_rechecks(states: Sequence[HostState], *, policy: Policy, now: datetime
     ]
     if renewals:
         rechecks.append(Recheck(min(renewals), "renewal", Scope.NONE))
+    if sum(_lacks_token(state, now) for state in states) > slots:
+        rechecks.append(Recheck(now + _SLOT_LOOK, "slot", Scope.NONE))
     return tuple(rechecks)
+
+
+def _lacks_token(state: HostState, now: datetime) -> bool:
+    """Whether a token must be minted for a VM (one that joins by itself is never in phase RUNNING for want of it)."""
+    wants = state.phase is Phase.RUNNING and awaits_token(state) and not state.host.injectable
+    return wants and live_token(state.host, now, _NO_MARGIN) is None
 
 
 def _supply(host: Host, endpoint: Endpoint, policy: Policy, now: datetime) -> list[Action]:
     assert host.instance is not None
-    if live_token(host, now, policy.token_renew_margin):
-        return _revoke(host, keep=host.instance.metadata.token_id)
+    current = live_token(host, now, _NO_MARGIN)
+    # One that will be, or was, renewed stays valid until it expires: the VM may be joining with it right now.
+    ending = {t.id for t in host.tokens if t.expires - now <= policy.token_renew_margin} if current else set()
+    if current and current.id not in ending:
+        return _revoke(host, keep={current.id, *ending})
     inject = InjectToken(host.instance, endpoint.ip, endpoint.endpoint)
-    expiring = live_token(host, now, timedelta(0))
-    if expiring:
-        # The old one stays valid until it expires: the VM may be joining with it right now.
-        return [MintToken(host.instance, renews=expiring.id), inject]
     if host.injectable:
-        return [*_revoke(host, keep=host.injectable), inject]
-    return [*_revoke(host, keep=""), MintToken(host.instance), inject]
+        return [*_revoke(host, keep={host.injectable, *ending}), inject]
+    return [*_revoke(host, keep=ending), MintToken(host.instance, renews=current.id if current else ""), inject]
 
 
 def _withdraw(state: HostState) -> list[Action]:
     host = state.host
-    actions = _revoke(host, keep="")
+    actions = _revoke(host, keep=set())
     instance = host.instance
     joined = instance is not None and host.node is not None and is_current(host.node, instance)
     if instance is not None and joined and instance.status == "RUNNING" and instance.metadata.token_id:
@@ -92,11 +106,11 @@ def _withdraw(state: HostState) -> list[Action]:
     return actions
 
 
-def _revoke(host: Host, *, keep: str) -> list[Action]:
+def _revoke(host: Host, *, keep: AbstractSet[str]) -> list[Action]:
     instance_id = host.instance.id if host.instance else ""
     why = {True: "not in use any more", False: "made for an earlier VM of this name"}
     return [
         RevokeToken(token.id, host.name, why[token.instance_id == instance_id])
         for token in host.tokens
-        if token.id != keep or token.instance_id != instance_id
+        if token.id not in keep or token.instance_id != instance_id
     ]
