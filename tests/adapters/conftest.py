@@ -41,6 +41,6 @@ def kubeconfig(server: ScriptedServer, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def client(kubeconfig: str) -> AsyncIterator[KubeClient]:
-    connected = await KubeClient.connect(kubeconfig, timeout=5.0)
+    connected = await KubeClient.connect(kubeconfig, timeout=30.0)
     yield connected
     await connected.close()

@@ -58,7 +58,7 @@ async def cloud(server: ScriptedServer, calls: list[tuple[str, str]]) -> AsyncIt
         assert seconds >= 0
         calls.append((method, code))
 
-    opened = ComputeCloud(FakeClock(), NoJitter(), endpoint=server.url, threads=2, timeout=5.0, observe=observe)
+    opened = ComputeCloud(FakeClock(), NoJitter(), endpoint=server.url, threads=2, timeout=30.0, observe=observe)
     await opened.open()
     yield opened
     await opened.close()
