@@ -1,8 +1,6 @@
 """Gather: read what a look's scope asks for, and no more, into one snapshot."""
 
-import asyncio
 import uuid
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from controller.api.conditions import get_condition
@@ -21,13 +19,10 @@ from controller.core.validate import group_rejection, template_refusal
 from controller.runtime.custom_resources import owner_of
 from controller.runtime.env import Env
 from controller.runtime.group_memory import GroupMemory
-from controller.runtime.knowledge import Seen, brought_template
+from controller.runtime.knowledge import brought_template
+from controller.runtime.read_vms import VmReader, read_resource
 
-#: Up to so many VMs are read one by one; more, by one list.
-_FEW = 16
 _FRESH = timedelta(seconds=2)
-#: The MIG's own rows tell why VMs are missing; they are asked for when nothing has moved for so many follow-ups.
-_QUIET_ENOUGH_TO_ASK_WHY = 3
 
 
 class Observer:
@@ -35,6 +30,7 @@ class Observer:
 
     def __init__(self, env: Env) -> None:
         self._env = env
+        self._vms = VmReader(env)
 
     async def group(self, key: Key, group: TPUNodeGroup, wake: Wake) -> GroupSnapshot:
         """All that a look at a group needs. Raises a Failure when GCE cannot be read."""
@@ -45,7 +41,7 @@ class Observer:
         if Kind.MIG not in children:
             memory.reset(self._known_names(key, ref))
         elif link_of(children[Kind.MIG][1]):
-            await self._read_vms(key, ref, memory, wake)
+            await self._vms.read(ref, memory, self._known_names(key, ref), wake)
         if group.spec.instance_template_uri and rejection is None:
             rejection = await self._brought_template(group, memory)
         now = self._env.clock.now()
@@ -87,7 +83,7 @@ class Observer:
             if read:
                 operation = await self._env.cloud.get_operation(ref, status.operation_name)
                 read = operation is None or operation.done
-        view = await self._read(ref) if read else self._last(ref)
+        view = await read_resource(self._env, ref) if read else self._last(ref)
         read = read or (not status.operation_name and self._is_fresh(ref, now))
         owner = child.metadata.controller_owner
         rejection = template_rejection(child.spec) if isinstance(child, InstanceTemplate) else None
@@ -107,11 +103,6 @@ class Observer:
             fresh_request_id=str(uuid.uuid4()),
             reference_may_have_made_it=owner is not None and key.name == child_name(key.kind, owner.name, owner.uid),
         )
-
-    async def _read(self, ref: ResourceRef) -> ResourceView | None:
-        view = await self._env.cloud.get(ref)
-        self._env.knowledge.seen[ref.path] = Seen(view, self._env.clock.now())
-        return view
 
     def _is_fresh(self, ref: ResourceRef, now: datetime) -> bool:
         """Read so lately (by the look that wrote the request id) that it counts as read now."""
@@ -133,83 +124,6 @@ class Observer:
     def _known_names(self, key: Key, ref: ResourceRef) -> set[str]:
         names = {node.name for node in self._env.knowledge.nodes_of(ref.name)}
         return names | {token.instance for token in self._env.knowledge.vault.of_group(key)}
-
-    async def _read_vms(self, key: Key, ref: ResourceRef, memory: GroupMemory, wake: Wake) -> None:
-        """Bring the inventory up to what the scope asks for."""
-        moved = False
-        if Scope.MIG in wake.scope:
-            view = await self._read(ref)
-            mig = view.mig if view is not None else None
-            moved = mig is not None and memory.take_mig(mig, follow_up=wake.cause.kind == "follow_up")
-            if mig is not None and moved and memory.filled and wake.cause.kind == "resync":
-                self._env.metrics.drift.labels("instances").inc()
-        names = self._names_to_read(memory, wake, moved=moved)
-        if names is None:
-            began = memory.sequence
-            known = self._known_names(key, ref)
-            memory.fill(await self._env.cloud.list_instances(ref.project, ref.location, f"{ref.name}-"), known, began)
-            names = set(memory.instances)
-        elif names:
-            await self._read_some(ref, memory, names)
-        await self._settle_injections(ref, memory, names, wake)
-        if self._must_list_members(memory, names, wake):
-            memory.take_members(await self._env.cloud.list_managed_instances(ref))
-            memory.strangers = {i.id for i in memory.instances.values() if memory.members.get(i.name) != i.id}
-
-    @staticmethod
-    def _names_to_read(memory: GroupMemory, wake: Wake, *, moved: bool) -> set[str] | None:
-        """The VMs to read; None for all of them."""
-        if not memory.filled:
-            return None
-        names = set(wake.instances) if Scope.INSTANCES in wake.scope else set()
-        if Scope.INSTANCES in wake.scope and not names:
-            return None
-        if moved:
-            running = memory.counts.get("running", 0)
-            changing = {name for name, vm in memory.instances.items() if vm.status != "RUNNING"}
-            if len(memory.instances) < running or not changing:
-                return None
-            names |= changing
-        return names if len(names) <= _FEW else None
-
-    async def _read_some(self, ref: ResourceRef, memory: GroupMemory, names: Iterable[str]) -> None:
-        ordered = sorted(names)
-        began = memory.sequence
-        views = await asyncio.gather(
-            *(self._env.cloud.get_instance(ref.project, ref.location, name) for name in ordered), return_exceptions=True
-        )
-        failures: list[BaseException] = []
-        for name, view in zip(ordered, views, strict=True):
-            if isinstance(view, BaseException):
-                failures.append(view)
-            elif memory.take(name, view, began):
-                memory.quiet_looks = 0
-        if failures:
-            raise failures[0]
-
-    async def _settle_injections(self, ref: ResourceRef, memory: GroupMemory, names: Iterable[str], wake: Wake) -> None:
-        """An accepted injection that a read does not show: its operation tells whether it is late or has failed."""
-        suspects = {name for name, cause in wake.instances.items() if cause.kind.startswith("instance.metadata")}
-        names = set(names)
-        age = self._env.policy.unconfirmed_looks[0].total_seconds()
-        now = self._env.clock.now()
-        late = [*memory.unconfirmed(names - suspects, now, age), *memory.unconfirmed(names & suspects, now, 0)]
-        for instance, injection in late:
-            operation = await self._env.cloud.get_operation(ref, injection.operation)
-            if operation is None or operation.done:
-                memory.injection_failed(instance.id)
-                fresh = await self._env.cloud.get_instance(ref.project, ref.location, instance.name)
-                memory.take(instance.name, fresh, memory.sequence)
-
-    @staticmethod
-    def _must_list_members(memory: GroupMemory, names: Iterable[str], wake: Wake) -> bool:
-        """Whether the MIG must be asked who its members are, and why some are missing."""
-        unproven = any(
-            memory.members.get(vm.name) != vm.id and vm.id not in memory.strangers for vm in memory.instances.values()
-        )
-        vanished = any(name not in memory.instances for name in names)
-        stuck = wake.cause.kind == "follow_up" and memory.quiet_looks >= _QUIET_ENOUGH_TO_ASK_WHY
-        return unproven or vanished or (stuck and bool(memory.counts.get("nonExistent")))
 
     async def _brought_template(self, group: TPUNodeGroup, memory: GroupMemory) -> str | None:
         """Read the brought template once (its content never changes), and say what is wrong with it."""

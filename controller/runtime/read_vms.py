@@ -1,0 +1,116 @@
+"""Bring a group's inventory of VMs up to what a look's scope asks for, with as few and as small calls as that takes.
+
+One read of the MIG tells whether anything moved; its own rows tell which VMs did; those are read one by one, and by one
+list when they are many.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+from controller.core.model import Scope, Wake
+from controller.core.observed import ManagedInstance, ResourceRef, ResourceView
+from controller.runtime.env import Env
+from controller.runtime.group_memory import GroupMemory
+from controller.runtime.knowledge import Seen
+
+#: Up to so many VMs are read one by one: a list brings all metadata of all VMs, startup scripts included.
+_FEW = 32
+#: The MIG's own rows tell why VMs are missing; they are asked for when nothing has moved for so many follow-ups.
+_QUIET_ENOUGH_TO_ASK_WHY = 3
+
+
+async def read_resource(env: Env, ref: ResourceRef) -> ResourceView | None:
+    """Read a GCE resource and remember it as seen now."""
+    view = await env.cloud.get(ref)
+    env.knowledge.seen[ref.path] = Seen(view, env.clock.now())
+    return view
+
+
+class VmReader:
+    """Reads into a group's memory. Raises a Failure when GCE cannot be read."""
+
+    def __init__(self, env: Env) -> None:
+        self._env = env
+
+    async def read(self, ref: ResourceRef, memory: GroupMemory, known: set[str], wake: Wake) -> None:
+        """Read what the wake's scope asks for. `known`: names of the Nodes and tokens that the group has by now."""
+        moved = Scope.MIG in wake.scope and await self._has_moved(ref, memory, wake)
+        asked = set(wake.instances) if Scope.INSTANCES in wake.scope else set()
+        everything = not memory.filled or (Scope.INSTANCES in wake.scope and not asked)
+        if moved and not everything:
+            asked |= await self._changed(ref, memory)
+        if everything or len(asked) > _FEW:
+            began = memory.sequence
+            listed = await self._env.cloud.list_instances(ref.project, ref.location, f"{ref.name}-")
+            memory.fill(listed, known, began)
+            asked = set(memory.instances)
+        elif asked:
+            await self._some(ref, memory, asked)
+        await self._settle_injections(ref, memory, asked, wake)
+        if _must_list_members(memory, asked, wake):
+            await self._members(ref, memory)
+
+    async def _has_moved(self, ref: ResourceRef, memory: GroupMemory, wake: Wake) -> bool:
+        view = await read_resource(self._env, ref)
+        if view is None or view.mig is None:
+            return False
+        moved = memory.take_mig(view.mig, follow_up=wake.cause.kind == "follow_up")
+        if moved and memory.filled and wake.cause.kind == "resync":
+            self._env.metrics.drift.labels("instances").inc()
+        return moved
+
+    async def _changed(self, ref: ResourceRef, memory: GroupMemory) -> set[str]:
+        """The VMs that began or ceased to run, or were replaced, by the MIG's own rows."""
+        rows = await self._members(ref, memory)
+        changed = set(memory.instances) - {row.name for row in rows}
+        for row in rows:
+            known = memory.instances.get(row.name)
+            here = (known.id, known.status == "RUNNING") if known else ("", False)
+            if here != (row.id, row.status == "RUNNING"):
+                changed.add(row.name)
+        return changed
+
+    async def _members(self, ref: ResourceRef, memory: GroupMemory) -> tuple[ManagedInstance, ...]:
+        rows = await self._env.cloud.list_managed_instances(ref)
+        memory.take_members(rows)
+        memory.strangers = {vm.id for vm in memory.instances.values() if memory.members.get(vm.name) != vm.id}
+        return rows
+
+    async def _some(self, ref: ResourceRef, memory: GroupMemory, names: Iterable[str]) -> None:
+        ordered = sorted(names)
+        began = memory.sequence
+        views = await asyncio.gather(
+            *(self._env.cloud.get_instance(ref.project, ref.location, name) for name in ordered), return_exceptions=True
+        )
+        failures: list[BaseException] = []
+        for name, view in zip(ordered, views, strict=True):
+            if isinstance(view, BaseException):
+                failures.append(view)
+            elif memory.take(name, view, began):
+                memory.quiet_looks = 0
+        if failures:
+            raise failures[0]
+
+    async def _settle_injections(self, ref: ResourceRef, memory: GroupMemory, names: Iterable[str], wake: Wake) -> None:
+        """An accepted injection that a read does not show: its operation tells whether it is late or has failed."""
+        suspects = {name for name, cause in wake.instances.items() if cause.kind.startswith("instance.metadata")}
+        names = set(names)
+        age = self._env.policy.unconfirmed_looks[0].total_seconds()
+        now = self._env.clock.now()
+        late = [*memory.unconfirmed(names - suspects, now, age), *memory.unconfirmed(names & suspects, now, 0)]
+        for instance, injection in late:
+            operation = await self._env.cloud.get_operation(ref, injection.operation)
+            if operation is None or operation.done:
+                memory.injection_failed(instance.id)
+                fresh = await self._env.cloud.get_instance(ref.project, ref.location, instance.name)
+                memory.take(instance.name, fresh, memory.sequence)
+
+
+def _must_list_members(memory: GroupMemory, names: Iterable[str], wake: Wake) -> bool:
+    """Whether the MIG must be asked who its members are, and why some are missing."""
+    unproven = any(
+        memory.members.get(vm.name) != vm.id and vm.id not in memory.strangers for vm in memory.instances.values()
+    )
+    vanished = any(name not in memory.instances and name in memory.members for name in names)
+    stuck = wake.cause.kind == "follow_up" and memory.quiet_looks >= _QUIET_ENOUGH_TO_ASK_WHY
+    return unproven or vanished or (stuck and bool(memory.counts.get("nonExistent")))
