@@ -55,10 +55,11 @@ def node_actions(states: Sequence[HostState], labels: Mapping[str, str], *, tain
             # A kubelet that adopted an old Node kept the old incarnation's id on it.
             wanted[LABEL_INSTANCE_ID] = state.host.instance.id
         missing = {key: value for key, value in wanted.items() if node.labels.get(key) != value}
+        if taint is not None:
+            # First: a label changes the version of the Node that the taints were seen at.
+            actions += _taint(node, wanted=taint)
         if missing:
             actions.append(LabelNode(node.name, node.uid, missing))
-        if taint is not None:
-            actions += _taint(node, wanted=taint)
     return tuple(actions)
 
 
