@@ -1,6 +1,7 @@
 """Tells the story while it happens: asks the world what is new, and puts it in order with what the cluster showed."""
 
 import asyncio
+import textwrap
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -16,6 +17,8 @@ PERIOD = 0.25
 RESPECT = 5
 #: Audit records reach the log in batches: told so much later, everything is there and in order.
 LAG = timedelta(seconds=0.75)
+#: A condition's message on the screen is no longer than this; `kubectl get -o yaml` has all of it.
+LONGEST = 100
 
 
 class Narrator:
@@ -34,7 +37,8 @@ class Narrator:
 
     def ready(self, at: datetime, ready: Ready) -> None:
         """The group's Ready condition changed."""
-        self._heard.append(Step(at, f"Ready={ready.status}, {ready.reason}: {ready.message}"))
+        message = textwrap.shorten(ready.message, LONGEST, placeholder=" ...")
+        self._heard.append(Step(at, f"Ready={ready.status}, {ready.reason}: {message}"))
 
     def node(self, at: datetime, what: str, name: str) -> None:
         """A Node changed."""
