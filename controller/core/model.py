@@ -64,6 +64,8 @@ class Cause:
     at: datetime
     event: str = ""
     detail: str = ""
+    #: The incarnation that an event of an instance speaks of, "" if it does not say.
+    instance_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,20 @@ class Wake:
     instances: Mapping[str, Cause] = field(default_factory=lambda: MappingProxyType({}))
 
     def merge(self, later: "Wake") -> "Wake":
-        """Both wakes in one. The first cause wins, also for each instance; an event's cause beats a timer's."""
+        """Both wakes in one. The first cause wins, also for each instance; an event's cause beats a timer's.
+
+        Who asks for all instances gets all, whichever ones the other names.
+        """
         instances = dict(self.instances)
         for name, cause in later.instances.items():
             if name not in instances or (instances[name].event == "" and cause.event != ""):
                 instances[name] = cause
+        if self.wants_all_instances or later.wants_all_instances:
+            instances = {}
         cause = later.cause if self.cause.event == "" and later.cause.event != "" else self.cause
         return Wake(self.scope | later.scope, cause, MappingProxyType(instances))
+
+    @property
+    def wants_all_instances(self) -> bool:
+        """Whether the VMs must be read, and no names say which."""
+        return Scope.INSTANCES in self.scope and not self.instances

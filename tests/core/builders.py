@@ -34,6 +34,7 @@ from controller.core.names import ownership_mark
 from controller.core.node_labels import TPU_TAINT, group_labels
 from controller.core.observed import (
     Instance,
+    ManagedInstance,
     Metadata,
     MigView,
     NodeView,
@@ -219,17 +220,32 @@ def make_token(
     )
 
 
+def make_row(
+    suffix: str = "aaaa",
+    *,
+    id: str = "1001",  # noqa: A002
+    status: str = "RUNNING",
+    action: str = "NONE",
+    errors: tuple[OperationError, ...] = (),
+) -> ManagedInstance:
+    """A row of listManagedInstances."""
+    return ManagedInstance(vm(suffix), id, status, action, errors)
+
+
 def make_host(
     suffix: str = "aaaa",
     instance: Instance | None = None,
     node: NodeView | None = None,
     *tokens: TokenView,
-    member: bool | None = None,
+    member: ManagedInstance | bool = True,
     **fields: Any,
 ) -> Host:
-    """A host; a VM is a member of our MIG unless said otherwise."""
-    is_member = instance is not None if member is None else member
-    host = Host(vm(suffix), instance, node, tokens, is_member=is_member, **fields)
+    """A host. `member`: our MIG's row of it, or whether it lists the VM as it is."""
+    if isinstance(member, ManagedInstance):
+        fields["member"] = member
+    elif member and instance is not None:
+        fields["member"] = make_row(suffix, id=instance.id, status=instance.status)
+    host = Host(vm(suffix), instance, node, tokens, **fields)
     check_host(host, host.name)
     return host
 
@@ -296,7 +312,7 @@ def check_host(host: Host, name: str) -> None:
     _refuse(vm_ is not None and vm_.name != name, "the VM has another name")
     _refuse(node is not None and node.name != name, "the Node has another name")
     _refuse(host.absent and vm_ is not None, "a VM that is there is not absent")
-    _refuse(host.is_member and vm_ is None, "a member without a VM")
+    _refuse(host.member is not None and host.member.name != name, "a member of another name")
     _refuse(host.injected_at is not None and vm_ is None, "an injection into no VM")
     _refuse(any(token.instance != name for token in host.tokens), "a token of another host")
     _refuse(len({token.id for token in host.tokens}) != len(host.tokens), "two tokens of one id")

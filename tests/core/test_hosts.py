@@ -8,8 +8,8 @@ import pytest
 from controller.api.reasons import Reason
 from controller.core.hosts import Inventory, Matched, match_hosts
 from controller.core.join import Host
-from controller.core.observed import NodeView, TokenView
-from tests.core.builders import BASE, PROJECT, ZONE, ago, make_instance, make_node, make_token, vm
+from controller.core.observed import ManagedInstance, NodeView, TokenView
+from tests.core.builders import BASE, PROJECT, ZONE, ago, make_instance, make_node, make_row, make_token, vm
 
 
 def match(inventory: Inventory, nodes: Iterable[NodeView] = (), tokens: Iterable[TokenView] = ()) -> Matched:
@@ -22,7 +22,7 @@ def test_a_vm_a_node_and_a_token_of_one_name_are_one_host() -> None:
     inventory = Inventory(
         filled=True,
         instances={vm(): instance},
-        members={vm(): "1001"},
+        members={vm(): make_row()},
         injected={"1001": ago(seconds=3)},
         injectable={"1001": "tok001"},
         hints={"1001": (Reason.HOST_ERROR, "broken")},
@@ -34,7 +34,7 @@ def test_a_vm_a_node_and_a_token_of_one_name_are_one_host() -> None:
                 instance=instance,
                 node=node,
                 tokens=(token,),
-                is_member=True,
+                member=make_row(),
                 injectable="tok001",
                 injected_at=ago(seconds=3),
                 hint=(Reason.HOST_ERROR, "broken"),
@@ -47,23 +47,23 @@ def test_a_vm_a_node_and_a_token_of_one_name_are_one_host() -> None:
     "members",
     [
         pytest.param({}, id="our MIG does not list the name"),
-        pytest.param({vm(): "999"}, id="our MIG lists the name with another id"),
+        pytest.param({vm(): make_row(id="999")}, id="our MIG lists the name with another id"),
     ],
 )
-def test_a_vm_is_not_ours_when(members: dict[str, str]) -> None:
+def test_a_vm_is_not_ours_when(members: dict[str, ManagedInstance]) -> None:
     inventory = Inventory(filled=True, instances={vm(): make_instance()}, members=members)
     assert match(inventory).hosts[vm()].is_member is False
 
 
 def test_a_member_whose_vm_was_not_read_is_a_host_without_a_vm() -> None:
-    assert match(Inventory(filled=True, members={vm(): "1001"})) == Matched({vm(): Host(vm())})
+    assert match(Inventory(filled=True, members={vm(): make_row()})) == Matched({vm(): Host(vm(), member=make_row())})
 
 
 def test_what_was_said_of_an_earlier_incarnation_is_not_said_of_this_one() -> None:
     inventory = Inventory(
         filled=True,
         instances={vm(): make_instance(id="2002")},
-        members={vm(): "2002"},
+        members={vm(): make_row(id="2002")},
         injected={"1001": ago(seconds=3)},
         injectable={"1001": "tok001"},
         hints={"1001": (Reason.PREEMPTED, "taken")},

@@ -14,6 +14,7 @@ from tests.core.builders import (
     make_host,
     make_instance,
     make_node,
+    make_row,
     make_state,
     make_token,
     ready_host,
@@ -42,6 +43,12 @@ def case(says: str, *values: object) -> object:
             "a Node whose VM GCE does not have",
             make_host(node=make_node(), absent=True),
             Phase.REPLACED,
+            Reason.STALE_NODE,
+        ),
+        case(
+            "the MIG lists a VM that was not read yet",
+            make_host(member=make_row(status="STAGING")),
+            Phase.PROVISIONING,
             Reason.PROVISIONING,
         ),
         case(
