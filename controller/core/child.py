@@ -134,7 +134,11 @@ def _settle(snapshot: ChildSnapshot) -> tuple[bool, Failure | None]:
         return snapshot.read, None
     if not operation.done:
         return False, None
-    return True, operation_failure(operation.error) if operation.error else None
+    return True, _failure_of(operation)
+
+
+def _failure_of(operation: OperationView) -> Failure | None:
+    return operation_failure(operation.error, operation.operation_type) if operation.error else None
 
 
 def _operation_recheck(snapshot: ChildSnapshot, policy: Policy, now: datetime) -> tuple[Recheck, ...]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from controller.api.reasons import Reason
 from controller.core.join import Host
 from controller.core.names import base_name_of
-from controller.core.observed import Instance, NodeView, TokenView
+from controller.core.observed import Instance, ManagedInstance, NodeView, TokenView
 
 Hint = tuple[Reason, str]
 
@@ -21,8 +21,8 @@ class Inventory:
     instances: Mapping[str, Instance] = field(default_factory=dict)
     #: Names for which GCE answered 404 after their Node, if there is one, was seen last.
     absent: frozenset[str] = frozenset()
-    #: name -> id as listManagedInstances of our MIG gave it.
-    members: Mapping[str, str] = field(default_factory=dict)
+    #: name -> row of listManagedInstances of our MIG, for VMs that exist.
+    members: Mapping[str, ManagedInstance] = field(default_factory=dict)
     injected: Mapping[str, datetime] = field(default_factory=dict)
     #: instance id -> id of a token that was minted for it and waits to be injected.
     injectable: Mapping[str, str] = field(default_factory=dict)
@@ -62,14 +62,15 @@ def match_hosts(
 
 def _host(name: str, inventory: Inventory, node: NodeView | None, tokens: list[TokenView]) -> Host:
     instance = inventory.instances.get(name)
-    instance_id = instance.id if instance else inventory.members.get(name, "")
+    member = inventory.members.get(name)
+    instance_id = instance.id if instance else member.id if member else ""
     return Host(
         name=name,
         instance=instance,
         node=node,
         tokens=tuple(tokens),
         absent=instance is None and inventory.filled and name in inventory.absent,
-        is_member=instance is not None and inventory.members.get(name) == instance.id,
+        member=member,
         injectable=inventory.injectable.get(instance_id, ""),
         injected_at=inventory.injected.get(instance_id),
         hint=inventory.hints.get(instance_id),

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from controller.api.reasons import Reason
-from controller.core.observed import Instance, NodeView, TokenView
+from controller.core.observed import Instance, ManagedInstance, NodeView, TokenView
 
 #: Instance states on the way up (facts: GCE 2; TPU VMs start in PENDING).
 COMING = frozenset({"PENDING", "PROVISIONING", "STAGING"})
@@ -40,14 +40,19 @@ class Host:
     tokens: tuple[TokenView, ...] = ()
     #: GCE was asked since the Node was seen last, and has no VM of this name (as opposed to: not looked yet).
     absent: bool = False
-    #: Our MIG lists this name with this id: only then is the VM ours.
-    is_member: bool = False
+    #: Our MIG's own row of this name. It may be of a VM that is not read yet: what does not run is known by it alone.
+    member: ManagedInstance | None = None
     #: A live token of this incarnation that was minted and is not in the metadata yet: "" if none.
     injectable: str = ""
     #: When the last injection into this incarnation was accepted; its effect is not confirmed yet.
     injected_at: datetime | None = None
     #: What an event said of this incarnation's trouble (a reason of ours, and a text), for a loss that the API shows.
     hint: tuple[Reason, str] | None = None
+
+    @property
+    def is_member(self) -> bool:
+        """Whether our MIG lists this name with this very id: only then is the VM ours."""
+        return self.instance is not None and self.member is not None and self.member.id == self.instance.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +97,7 @@ def state_of(host: Host, *, chips: int, bootstraps: bool, now: datetime) -> Host
     """The phase of a host. `chips`: google.com/tpu that a Ready host offers; `bootstraps`: we hand out the token."""
     instance, node = host.instance, host.node
     if instance is None:
-        phase = Phase.REPLACED if node and host.absent else Phase.ABSENT
-        return HostState(host, phase, Reason.PROVISIONING, "the VM does not exist")
+        return _without_instance(host)
     if node is not None and not is_current(node, instance):
         return HostState(host, Phase.REPLACED, "StaleNode", "the Node is that of an earlier VM of this name")
     if instance.status != "RUNNING":
@@ -105,6 +109,14 @@ def state_of(host: Host, *, chips: int, bootstraps: bool, now: datetime) -> Host
     if bootstraps and live_token(host, now, timedelta(0)) is None:
         return HostState(host, Phase.RUNNING, "AwaitingToken", "the VM runs and has no live join token yet")
     return HostState(host, Phase.TOKEN_INJECTED, Reason.AWAITING_NODE_JOIN, "the VM runs and has not joined yet")
+
+
+def _without_instance(host: Host) -> HostState:
+    if host.node is not None and host.absent:
+        return HostState(host, Phase.REPLACED, Reason.STALE_NODE, "the VM does not exist")
+    if host.member is not None:
+        return HostState(host, Phase.PROVISIONING, Reason.PROVISIONING, f"the VM is {host.member.status}")
+    return HostState(host, Phase.ABSENT, Reason.PROVISIONING, "the VM does not exist")
 
 
 def _not_running(host: Host, instance: Instance) -> HostState:

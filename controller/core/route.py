@@ -118,7 +118,7 @@ def _shows_something(event: Event) -> bool:
 def _cause(event: Event, published: datetime) -> Cause:
     kind = event.cause if event.kind is EventKind.BOOTSTRAP else f"{event.cause}.{event.phase}"
     detail = event.failure.message if event.failure else event.reason
-    return Cause(kind, published, event.key, detail[:200])
+    return Cause(kind, published, event.key, detail[:200], event.instance_id or "")
 
 
 def _hint(event: Event) -> Hint | None:

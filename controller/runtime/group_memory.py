@@ -10,6 +10,7 @@ from datetime import datetime
 
 from controller.api.constants import KEY_JOIN_TOKEN
 from controller.core.hosts import Hint, Inventory
+from controller.core.model import Cause
 from controller.core.observed import Instance, ManagedInstance, Metadata, MigView, OperationError, TemplateView
 
 _MAX_HINTS = 4096
@@ -31,7 +32,7 @@ class GroupMemory:
     filled: bool = False
     instances: dict[str, Instance] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
-    members: dict[str, str] = field(default_factory=dict)
+    members: dict[str, ManagedInstance] = field(default_factory=dict)
     errors: tuple[OperationError, ...] = ()
     #: Ids of VMs with a name of ours that our MIG does not list.
     strangers: set[str] = field(default_factory=set)
@@ -97,8 +98,33 @@ class GroupMemory:
     def take_members(self, rows: Iterable[ManagedInstance]) -> None:
         """Take the MIG's own list: who is a member, and why members that should be there are not."""
         rows = tuple(rows)
-        self.members = {row.name: row.id for row in rows if row.id}
+        self.members = {row.name: row for row in rows if row.id}
+        self.strangers = {vm.id for vm in self.instances.values() if not self.is_member(vm)}
         self.errors = tuple(error for row in rows if not row.status for error in row.errors[:1])
+
+    def is_member(self, instance: Instance) -> bool:
+        """Whether our MIG lists this very VM."""
+        member = self.members.get(instance.name)
+        return member is not None and member.id == instance.id
+
+    def knows(self, name: str, cause: Cause) -> bool:
+        """Whether an event tells what is known: that this very VM was made, or has booted and has its token already."""
+        instance = self.instances.get(name)
+        if instance is None or instance.status != "RUNNING" or instance.id != cause.instance_id:
+            return False
+        if cause.kind == "instance.bootstrap.booted":
+            return bool(instance.metadata.token_id)
+        return cause.kind == "instance.inserted.last" and not cause.detail
+
+    def changed(self) -> set[str]:
+        """The VMs that began or ceased to run, came or went, by the MIG's own rows: these must be read.
+
+        What is on its way needs no read: its row says so.
+        """
+        gone = self.instances.keys() - self.members.keys()
+        running = {name: row.id for name, row in self.members.items() if row.status == "RUNNING"}
+        known = {name: vm.id for name, vm in self.instances.items() if vm.status == "RUNNING"}
+        return gone | {name for name in running.keys() | known.keys() if running.get(name) != known.get(name)}
 
     def take_mig(self, mig: MigView, *, follow_up: bool) -> bool:
         """Take a read of the MIG. True if the VMs must be read: it counts others as running than we know of."""

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterable
 
 from controller.core.model import Scope, Wake
-from controller.core.observed import ManagedInstance, ResourceRef, ResourceView
+from controller.core.observed import ResourceRef, ResourceView
 from controller.runtime.env import Env
 from controller.runtime.group_memory import GroupMemory
 from controller.runtime.knowledge import Seen
@@ -35,20 +35,24 @@ class VmReader:
     async def read(self, ref: ResourceRef, memory: GroupMemory, known: set[str], wake: Wake) -> None:
         """Read what the wake's scope asks for. `known`: names of the Nodes and tokens that the group has by now."""
         moved = Scope.MIG in wake.scope and await self._has_moved(ref, memory, wake)
-        asked = set(wake.instances) if Scope.INSTANCES in wake.scope else set()
-        everything = not memory.filled or (Scope.INSTANCES in wake.scope and not asked)
-        if moved and not everything:
-            asked |= await self._changed(ref, memory)
-        if everything or len(asked) > _FEW:
+        named = set(wake.instances) if Scope.INSTANCES in wake.scope else set()
+        told = {name for name in named if memory.knows(name, wake.instances[name])}
+        anew = not memory.filled or (Scope.INSTANCES in wake.scope and not named)
+        if moved or anew:
+            memory.take_members(await self._env.cloud.list_managed_instances(ref))
+            named |= memory.changed()
+        named -= told
+        if len(named) > _FEW:
             began = memory.sequence
             listed = await self._env.cloud.list_instances(ref.project, ref.location, f"{ref.name}-")
             memory.fill(listed, known, began)
-            asked = set(memory.instances)
-        elif asked:
-            await self._some(ref, memory, asked)
-        await self._settle_injections(ref, memory, asked, wake)
-        if _must_list_members(memory, asked, wake):
-            await self._members(ref, memory)
+            named = set(memory.instances)
+        elif named:
+            await self._some(ref, memory, named)
+        memory.filled = True
+        await self._settle_injections(ref, memory, named, wake)
+        if _must_list_members(memory, named, wake):
+            memory.take_members(await self._env.cloud.list_managed_instances(ref))
 
     async def _has_moved(self, ref: ResourceRef, memory: GroupMemory, wake: Wake) -> bool:
         view = await read_resource(self._env, ref)
@@ -58,23 +62,6 @@ class VmReader:
         if moved and memory.filled and wake.cause.kind == "resync":
             self._env.metrics.drift.labels("instances").inc()
         return moved
-
-    async def _changed(self, ref: ResourceRef, memory: GroupMemory) -> set[str]:
-        """The VMs that began or ceased to run, or were replaced, by the MIG's own rows."""
-        rows = await self._members(ref, memory)
-        changed = set(memory.instances) - {row.name for row in rows}
-        for row in rows:
-            known = memory.instances.get(row.name)
-            here = (known.id, known.status == "RUNNING") if known else ("", False)
-            if here != (row.id, row.status == "RUNNING"):
-                changed.add(row.name)
-        return changed
-
-    async def _members(self, ref: ResourceRef, memory: GroupMemory) -> tuple[ManagedInstance, ...]:
-        rows = await self._env.cloud.list_managed_instances(ref)
-        memory.take_members(rows)
-        memory.strangers = {vm.id for vm in memory.instances.values() if memory.members.get(vm.name) != vm.id}
-        return rows
 
     async def _some(self, ref: ResourceRef, memory: GroupMemory, names: Iterable[str]) -> None:
         ordered = sorted(names)
@@ -108,9 +95,7 @@ class VmReader:
 
 def _must_list_members(memory: GroupMemory, names: Iterable[str], wake: Wake) -> bool:
     """Whether the MIG must be asked who its members are, and why some are missing."""
-    unproven = any(
-        memory.members.get(vm.name) != vm.id and vm.id not in memory.strangers for vm in memory.instances.values()
-    )
+    unproven = any(not memory.is_member(vm) and vm.id not in memory.strangers for vm in memory.instances.values())
     vanished = any(name not in memory.instances and name in memory.members for name in names)
     stuck = wake.cause.kind == "follow_up" and memory.quiet_looks >= _QUIET_ENOUGH_TO_ASK_WHY
     return unproven or vanished or (stuck and bool(memory.counts.get("nonExistent")))
