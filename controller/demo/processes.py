@@ -41,14 +41,17 @@ class Child:
     name: str
     process: asyncio.subprocess.Process
     log: Path
+    output: "Output | None" = None
 
     async def first_line(self, timeout: float) -> str:
-        """The first line of its stdout. Raises ProcessError with its last words when none comes."""
-        assert self.process.stdout is not None
+        """The first line of its stdout; no more is read. Raises ProcessError with its last words if none comes."""
+        assert self.output is not None
         try:
-            line = await asyncio.wait_for(self.process.stdout.readline(), timeout)
+            line = await asyncio.wait_for(self.output.reader.readline(), timeout)
         except TimeoutError:
             raise ProcessError(f"the {self.name} said nothing for {timeout:g} s: {self.last_words()}") from None
+        finally:
+            self.output.transport.close()
         if not line:
             await self.process.wait()
             raise ProcessError(f"the {self.name} ended with code {self.process.returncode}: {self.last_words()}")
@@ -73,19 +76,45 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         await self.process.wait()
+        if self.output is not None:
+            self.output.transport.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A process's stdout. Not asyncio's own: with that, a process has not ended while a child of it holds the pipe."""
+
+    reader: asyncio.StreamReader
+    transport: asyncio.BaseTransport
+
+    @classmethod
+    async def of(cls, descriptor: int) -> "Output":
+        """Read from a pipe's end, which is closed with the transport."""
+        reader = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb")
+        )
+        return cls(reader, transport)
 
 
 async def start(
     name: str, command: Sequence[str], environment: Mapping[str, str], log: Path, *, read: bool = False
 ) -> Child:
     """Run a command, its program by full path; its output goes to `log`. `read`: keep stdout for `first_line`."""
-    with log.open("ab") as file:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", _LAUNCH, str(os.getpid()), *command),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE if read else file,
-            stderr=file,
-            env=dict(environment),
-            start_new_session=True,
-        )
-    return Child(name, process, log)
+    read_end, write_end = os.pipe() if read else (None, None)
+    # Nothing is awaited once the process is there: whoever is cancelled would not know of it.
+    output = None if read_end is None else await Output.of(read_end)
+    try:
+        with log.open("ab") as file:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", _LAUNCH, str(os.getpid()), *command),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=file if write_end is None else write_end,
+                stderr=file,
+                env=dict(environment),
+                start_new_session=True,
+            )
+    finally:
+        if write_end is not None:
+            os.close(write_end)
+    return Child(name, process, log, output)
