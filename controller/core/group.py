@@ -6,7 +6,7 @@ Children first, then hosts: tokens, Nodes, cordons. Deletion is `teardown`, the 
 from datetime import datetime
 
 from controller.api.constants import FINALIZER, REFERENCE_FINALIZERS
-from controller.core.actions import Action, CreateChild, DeleteChild, SetFinalizers
+from controller.core.actions import Action, CreateChild, DeleteChild, DeleteStaleNode, SetFinalizers
 from controller.core.children import child_key, child_manifest, endpoint_of, wanted_kinds
 from controller.core.follow_up import follow_up
 from controller.core.join import HostState, Phase
@@ -36,7 +36,7 @@ def plan_group(snapshot: GroupSnapshot, policy: Policy, now: datetime) -> Plan:
     rechecks = (
         *follow_up(snapshot, states, policy, now),
         *token_rechecks(states, slots=snapshot.token_slots, policy=policy, now=now),
-        *_unknown_hosts(states, now),
+        *_unknown_hosts(snapshot, states, now),
     )
     return Plan(tuple(sorted(actions, key=lambda action: action.priority)), rechecks)
 
@@ -98,15 +98,19 @@ def _hosts(snapshot: GroupSnapshot, states: tuple[HostState, ...], policy: Polic
             whole=snapshot.whole(states),
         )
     )
+    nodes = node_actions(states, snapshot.labels, taint=bootstrap.taint if bootstrap else None)
+    deleted = {action.target for action in nodes if isinstance(action, DeleteStaleNode)}
     return [
         *token_actions(states, endpoint_of(snapshot.group), slots=snapshot.token_slots, policy=policy, now=now),
         *revoke_orphans(snapshot.matched.orphans),
-        *node_actions(states, snapshot.labels, taint=bootstrap.taint if bootstrap else None),
-        *cordons,
+        *nodes,
+        *(cordon for cordon in cordons if cordon.target not in deleted),
     ]
 
 
-def _unknown_hosts(states: tuple[HostState, ...], now: datetime) -> tuple[Recheck, ...]:
-    """Nodes whose VM was not seen yet: the Node was faster than the events."""
+def _unknown_hosts(snapshot: GroupSnapshot, states: tuple[HostState, ...], now: datetime) -> tuple[Recheck, ...]:
+    """Nodes whose VM was not seen yet: the Node was faster than the events. Without a MIG no VM is read."""
+    if snapshot.mig is None or not snapshot.filled:
+        return ()
     names = tuple(s.host.name for s in states if s.host.node and s.host.instance is None and not s.host.absent)
     return (Recheck(now, "unknown_node", Scope.INSTANCES, names),) if names else ()

@@ -10,7 +10,6 @@ from controller.core.snapshot import GroupSnapshot
 from tests.core.builders import (
     NOW,
     POLICY,
-    STABLE_MIG,
     after,
     ago,
     children,
@@ -85,7 +84,3 @@ def test_a_group_is_followed_while(snapshot: GroupSnapshot) -> None:
 )
 def test_a_group_is_not_followed_when(snapshot: GroupSnapshot) -> None:
     assert looks(snapshot) == ()
-
-
-def test_the_default_world_is_at_rest() -> None:
-    assert STABLE_MIG.running == 2
