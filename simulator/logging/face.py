@@ -7,7 +7,7 @@ from aiohttp import web
 from google.cloud.audit import audit_log_pb2  # noqa: F401 - registers AuditLog, which payloads hold as an Any
 from google.cloud.logging_v2 import types
 from google.protobuf import json_format
-from google.rpc import code_pb2, status_pb2  # type: ignore[import-untyped]
+from google.rpc import code_pb2, status_pb2
 
 from simulator.faults import http_status
 from simulator.logging.intake import Rejected, write_entries
