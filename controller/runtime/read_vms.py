@@ -7,8 +7,9 @@ list when they are many.
 import asyncio
 from collections.abc import Iterable
 
+from controller.core.failures import Gone
 from controller.core.model import Scope, Wake
-from controller.core.observed import ResourceRef, ResourceView
+from controller.core.observed import ManagedInstance, ResourceRef, ResourceView
 from controller.runtime.env import Env
 from controller.runtime.group_memory import GroupMemory
 from controller.runtime.knowledge import Seen
@@ -39,7 +40,7 @@ class VmReader:
         told = {name for name in named if memory.knows(name, wake.instances[name])}
         anew = not memory.filled or (Scope.INSTANCES in wake.scope and not named)
         if moved or anew:
-            memory.take_members(await self._env.cloud.list_managed_instances(ref))
+            memory.take_members(await self._rows(ref))
             named |= memory.changed()
         named -= told
         if len(named) > _FEW:
@@ -52,7 +53,7 @@ class VmReader:
         memory.filled = True
         await self._settle_injections(ref, memory, named, wake)
         if _must_list_members(memory, named, wake):
-            memory.take_members(await self._env.cloud.list_managed_instances(ref))
+            memory.take_members(await self._rows(ref))
 
     async def _has_moved(self, ref: ResourceRef, memory: GroupMemory, wake: Wake) -> bool:
         view = await read_resource(self._env, ref)
@@ -62,6 +63,13 @@ class VmReader:
         if moved and memory.filled and wake.cause.kind == "resync":
             self._env.metrics.drift.labels("instances").inc()
         return moved
+
+    async def _rows(self, ref: ResourceRef) -> tuple[ManagedInstance, ...]:
+        """The MIG's own rows; none when it is gone by now, as at the end of a deletion."""
+        try:
+            return await self._env.cloud.list_managed_instances(ref)
+        except Gone:
+            return ()
 
     async def _some(self, ref: ResourceRef, memory: GroupMemory, names: Iterable[str]) -> None:
         ordered = sorted(names)
