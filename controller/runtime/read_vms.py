@@ -101,9 +101,12 @@ class VmReader:
                 memory.take(instance.name, fresh, memory.sequence)
 
 
-def _must_list_members(memory: GroupMemory, names: Iterable[str], wake: Wake) -> bool:
+def _must_list_members(memory: GroupMemory, names: set[str], wake: Wake) -> bool:
     """Whether the MIG must be asked who its members are, and why some are missing."""
-    unproven = any(not memory.is_member(vm) and vm.id not in memory.strangers for vm in memory.instances.values())
+    unproven = any(
+        not memory.is_member(vm) and (vm.id not in memory.strangers or vm.name in names)
+        for vm in memory.instances.values()
+    )
     vanished = any(name not in memory.instances and name in memory.members for name in names)
     stuck = wake.cause.kind == "follow_up" and memory.quiet_looks >= _QUIET_ENOUGH_TO_ASK_WHY
     return unproven or vanished or (stuck and bool(memory.counts.get("nonExistent")))
