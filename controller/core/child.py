@@ -166,6 +166,9 @@ def _delete(snapshot: ChildSnapshot, done: ChildPlan, now: datetime, policy: Pol
     if not snapshot.read:
         return _with(done, rechecks=(Recheck(now, "observe", Scope.MIG),))
     if snapshot.resource is not None and is_ours(snapshot, snapshot.resource):
+        if done.failure is not None and snapshot.status.operation_type == "DELETE":
+            # The failure is written first; trying again at once would go round at the pace of operations.
+            return done
         return _with(done, (DeleteResource(snapshot.ref, snapshot.fresh_request_id),))
     if done.request_id and not snapshot.request_unsent and not done.failure and snapshot.resource is None:
         # An insert with unknown outcome may still be on its way. The same request once more tells: it is replayed
