@@ -10,7 +10,7 @@ from controller.core.actions import Action, CreateChild, DeleteChild, DeleteStal
 from controller.core.children import child_key, child_manifest, endpoint_of, wanted_kinds
 from controller.core.follow_up import follow_up
 from controller.core.join import HostState, Phase
-from controller.core.model import Kind, Scope
+from controller.core.model import Key, Kind, Scope
 from controller.core.node_labels import node_actions
 from controller.core.plan import Plan, Policy, Recheck
 from controller.core.slice_health import cordon_actions, cordon_all
@@ -26,9 +26,8 @@ def plan_group(snapshot: GroupSnapshot, policy: Policy, now: datetime) -> Plan:
     finalizers = _finalizers(snapshot)
     if finalizers is not None:
         metadata = snapshot.group.metadata
-        key = child_key(snapshot.group, Kind.MIG)
-        group_key = type(key)(Kind.GROUP, metadata.namespace, metadata.name)
-        return Plan((SetFinalizers(group_key, metadata.resource_version, finalizers),))
+        key = Key(Kind.GROUP, metadata.namespace, metadata.name)
+        return Plan((SetFinalizers(key, metadata.resource_version, finalizers),))
     if snapshot.rejection:
         return Plan()
     states = snapshot.states(now)
@@ -37,6 +36,7 @@ def plan_group(snapshot: GroupSnapshot, policy: Policy, now: datetime) -> Plan:
         *follow_up(snapshot, states, policy, now),
         *token_rechecks(states, slots=snapshot.token_slots, policy=policy, now=now),
         *_unknown_hosts(snapshot, states, now),
+        *_unproven_hosts(states, policy, now),
     )
     return Plan(tuple(sorted(actions, key=lambda action: action.priority)), rechecks)
 
@@ -114,3 +114,13 @@ def _unknown_hosts(snapshot: GroupSnapshot, states: tuple[HostState, ...], now: 
         return ()
     names = tuple(s.host.name for s in states if s.host.node and s.host.instance is None and not s.host.absent)
     return (Recheck(now, "unknown_node", Scope.INSTANCES, names),) if names else ()
+
+
+def _unproven_hosts(states: tuple[HostState, ...], policy: Policy, now: datetime) -> tuple[Recheck, ...]:
+    """VMs that run under a name of ours and are not in the MIG's list: somebody else's, or the list came too early."""
+    names = tuple(
+        state.host.name
+        for state in states
+        if state.host.instance is not None and not state.host.is_member and state.phase is Phase.RUNNING
+    )
+    return (Recheck(now + policy.unconfirmed_looks[-1], "unproven", Scope.INSTANCES, names),) if names else ()
