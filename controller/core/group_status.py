@@ -181,7 +181,8 @@ def _how_it_comes_back(snapshot: GroupSnapshot) -> str:
 
 def _is_trouble(state: HostState) -> bool:
     """A host that is not lost, but for which an event named the trouble that keeps it from being Ready."""
-    return state.host.hint is not None and state.phase in {Phase.PROVISIONING, Phase.RUNNING}
+    hint = state.host.hint
+    return hint is not None and hint[0] == state.reason and state.phase in {Phase.PROVISIONING, Phase.RUNNING}
 
 
 def _joined_verdict(snapshot: GroupSnapshot, states: Sequence[HostState]) -> Verdict:

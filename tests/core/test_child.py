@@ -196,7 +196,8 @@ class TestDeletion:
 
     def test_a_deletion_that_failed_in_its_operation_is_told_and_tried_anew_by_a_later_look(self) -> None:
         failed = OperationView("op-2", done=True, error=OperationError("INTERNAL_ERROR", "No."))
-        decided = plan(deleting=True, resource=make_resource(), status=status(operation_name="op-2"), operation=failed)
+        told = status(operation_name="op-2", operation_type="DELETE")
+        decided = plan(deleting=True, resource=make_resource(), status=told, operation=failed)
         assert (decided.plan, decided.operation_name) == (Plan(), "")
         assert isinstance(decided.failure, Retry)
 
