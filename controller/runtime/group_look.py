@@ -86,6 +86,11 @@ class GroupLook:
             if state.phase is Phase.READY and state.host.instance is not None:
                 memory.hints.pop(state.host.instance.id, None)
 
+    def _is_deaf(self, key: Key) -> bool:
+        group = self._env.knowledge.resources.group(key)
+        verdict = self._events(group.spec.project) if group is not None else None
+        return verdict is not None and verdict.status == "False"
+
     def _following(
         self,
         key: Key,
@@ -102,7 +107,7 @@ class GroupLook:
         progressed = any(isinstance(o.action, SetFinalizers) and o.failure is None for o in outcomes)
         again = Wake(Scope.SPEC, wake.cause, dict(wake.instances)) if progressed or not complete else None
         return Next(
-            rechecks=(*rechecks, resync_recheck(self._env, key, wake)),
+            rechecks=(*rechecks, resync_recheck(self._env, key, wake, deaf=self._is_deaf(key))),
             retry=retry_wake(outcomes, now),
             retry_after=retry_after(failures, memory.failures, self._env.policy).total_seconds(),
             again=again,

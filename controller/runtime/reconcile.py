@@ -11,6 +11,7 @@ from controller.core.model import Cause, Key, Wake
 from controller.runtime.child_look import ChildLook
 from controller.runtime.env import Env
 from controller.runtime.group_look import GroupLook
+from controller.runtime.leadership import NotLeader
 from controller.runtime.mailbox import Next
 from controller.runtime.pacing import calling_group, calling_priority
 
@@ -47,6 +48,9 @@ class Reconciler:
             if isinstance(resource, TPUNodeGroup):
                 return await self._groups.run(key, resource, wake)
             return await self._children.run(key, resource, wake)
+        except NotLeader:
+            # Another replica may be acting: this process is about to end, and does nothing more.
+            return Next()
         except Failure as failure:
             log.warning("look will be repeated", key=str(key), cause=wake.cause.kind, failure=str(failure))
             return await self._failed(key, wake, failure)
