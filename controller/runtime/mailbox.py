@@ -133,7 +133,13 @@ class Mailboxes:
                 self._schedule(key, box, following)
         box.worker = None
         if not box.timers and box.retry is None:
-            self._boxes.pop(key, None)
+            # Kept until its allowance is full again: a new box would have a full one at once.
+            idle = self._limits.burst / self._limits.looks_per_second
+            box.timers = [loop.call_later(idle, self._drop, key, box)]
+
+    def _drop(self, key: Key, box: _Box) -> None:
+        if box.worker is None and self._boxes.get(key) is box:
+            del self._boxes[key]
 
     async def _look(self, key: Key, wake: Wake) -> Next:
         try:
@@ -162,13 +168,18 @@ class Mailboxes:
             self.post(key, following.again)
 
     def _back_off(self, key: Key, box: _Box, wake: Wake, at_least: float) -> None:
+        """Wait, or leave the wait that runs if it ends sooner: events that keep failing must not put a retry off."""
+        loop = asyncio.get_running_loop()
         full = min(self._limits.retry_first * 2 ** min(box.failures, 20), self._limits.retry_max)
-        delay = max(self._jitter.jittered(timedelta(seconds=full), 0.5).total_seconds(), at_least)
-        box.failures += 1
+        due = loop.time() + max(self._jitter.jittered(timedelta(seconds=full), 0.5).total_seconds(), at_least)
         box.retry = wake if box.retry is None else box.retry.merge(wake)
-        if box.retry_timer is not None:
+        if box.retry_timer is None:
+            box.failures += 1
+        elif box.retry_timer.when() <= due:
+            return
+        else:
             box.retry_timer.cancel()
-        box.retry_timer = asyncio.get_running_loop().call_later(delay, self._post_retry, key, box)
+        box.retry_timer = loop.call_at(due, self._post_retry, key, box)
 
     def _post_retry(self, key: Key, box: _Box) -> None:
         wake, box.retry, box.retry_timer = box.retry, None, None
