@@ -98,7 +98,7 @@ class TokenVault:
             if now - token.created < self._slot
         )
         # A group that holds less than its even share of the whole may go on though others have used up the rest.
-        share = self._limit // max(1, len(held | Counter({group: 0})))
+        share = self._limit // len({*held, group})
         free = max(self._limit - held.total(), share - held[group])
         return max(0, min(self._limit_per_group - held[group], free))
 
