@@ -94,12 +94,18 @@ class CustomResources:
         return changes
 
     def wrote(self, key: Key, raw: Json, status: Status | None = None) -> None:
-        """Take the answer to a write of our own: its resourceVersion and finalizers, and the status that it carried."""
+        """Take the answer to a write of our own: its resourceVersion and finalizers, and the status that it carried.
+
+        Events may have overtaken it: a newer copy stays, and what is gone does not come back.
+        """
         fresh = parse({**raw, "kind": key.kind.value})
         known = self._resources.get(key)
-        if status is None and known is not None and known.metadata.uid == fresh.metadata.uid:
+        if known is None or known.metadata.uid != fresh.metadata.uid:
+            return
+        if status is None:
             status = known.status  # type: ignore[attr-defined]  # every kind has one; the base class does not say so
-        self._store(key, fresh if status is None else fresh.model_copy(update={"status": status}))
+        newest = known if _version(known) > _version(fresh) else fresh
+        self._store(key, newest.model_copy(update={"status": status}))
 
     def gone(self, key: Key) -> Change | None:
         """An object went away with its last finalizer, which we removed."""
@@ -117,6 +123,8 @@ class CustomResources:
         return Change(key, merged) if _significant(known) != _significant(fresh) else None
 
     def _store(self, key: Key, resource: Resource) -> None:
+        if key in self._resources:
+            self._forget(key)
         self._resources[key] = resource
         owner = resource.metadata.controller_owner
         if owner is not None:
