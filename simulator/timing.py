@@ -39,9 +39,9 @@ class Timings:
     metadata_effect: Span = Span(0.0, 0.0)
     metadata_done: Span = Span(0.2, 0.5)
     #: A VM's way to RUNNING, state by state (facts: GCE 2).
-    pending: Span = Span(0.3, 0.7)
-    provisioning: Span = Span(0.6, 1.0)
-    staging: Span = Span(0.9, 1.3)
+    pending: Span = Span(0.2, 0.4)
+    provisioning: Span = Span(0.4, 0.6)
+    staging: Span = Span(0.9, 2.4)
     #: From RUNNING until `instances.insert` is DONE, for the VMs whose operation ends after it.
     insert_done_after: Span = Span(0.0, 0.3)
     #: From RUNNING until the platform has written its last attributes.

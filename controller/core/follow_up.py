@@ -17,7 +17,7 @@ from controller.core.snapshot import GroupSnapshot
 def follow_up(
     snapshot: GroupSnapshot, states: Sequence[HostState], policy: Policy, now: datetime
 ) -> tuple[Recheck, ...]:
-    """The next step: 0.25 s after the last read of the MIG, doubling to 8 s while nothing moves."""
+    """The next step: 0.5 s after the last read of the MIG, doubling to 8 s."""
     mig = snapshot.children.get(Kind.MIG)
     if snapshot.mig is None or snapshot.mig_read_at is None or mig is None or mig.deleting:
         return ()

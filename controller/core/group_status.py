@@ -237,6 +237,15 @@ def _listed(states: Sequence[HostState], old: TPUNodeGroupStatus, now: datetime)
     return tuple(listed)
 
 
+def only_details_differ(old: TPUNodeGroupStatus, fresh: TPUNodeGroupStatus) -> bool:
+    """Whether nothing changed that anybody acts on: no condition's status or reason, but counts, lists and messages."""
+
+    def decided(status: TPUNodeGroupStatus) -> list[tuple[str, str, str]]:
+        return [(condition.type, condition.status, condition.reason) for condition in status.conditions]
+
+    return old.observed_generation == fresh.observed_generation and decided(old) == decided(fresh)
+
+
 def is_ready(status: TPUNodeGroupStatus) -> bool:
     """Whether the summary says Ready."""
     condition = get_condition(status.conditions, ConditionType.READY)

@@ -36,7 +36,7 @@ class Plan:
 class Policy:
     """The operator's settings, as far as decisions need them."""
 
-    follow_up_first: timedelta = timedelta(seconds=0.25)
+    follow_up_first: timedelta = timedelta(seconds=0.5)
     follow_up_max: timedelta = timedelta(seconds=8)
     operation_looks: tuple[timedelta, ...] = tuple(timedelta(seconds=s) for s in (5, 15, 30, 60))
     unconfirmed_looks: tuple[timedelta, ...] = tuple(timedelta(seconds=s) for s in (5, 15, 30))

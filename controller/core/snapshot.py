@@ -44,7 +44,7 @@ class GroupSnapshot:
     filled: bool = False
     mig: MigView | None = None
     mig_read_at: datetime | None = None
-    #: How many follow-ups in a row saw nothing move.
+    #: How many follow-ups the present series has had.
     quiet_looks: int = 0
     #: How many tokens may still be minted for this group now.
     token_slots: int = 0
@@ -54,6 +54,7 @@ class GroupSnapshot:
     rejection: str | None = None
     #: What kept the MIG from making VMs, as its own rows or its bulk check tell.
     errors: tuple[OperationError, ...] = ()
+    _states: dict[datetime, tuple[HostState, ...]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def mark(self) -> str:
@@ -110,9 +111,11 @@ class GroupSnapshot:
         return all((child := self.children.get(kind)) and child.is_ready for kind in wanted_kinds(self.group))
 
     def states(self, now: datetime) -> tuple[HostState, ...]:
-        """The phase of every known host."""
-        bootstraps = self.group.spec.bootstrap_kubernetes is not None
-        return states_of(self.matched.hosts, chips=self.chips, bootstraps=bootstraps, now=now)
+        """The phase of every known host. Plan and status of one look ask for the same moment: judged once."""
+        if now not in self._states:
+            bootstraps = self.group.spec.bootstrap_kubernetes is not None
+            self._states[now] = states_of(self.matched.hosts, chips=self.chips, bootstraps=bootstraps, now=now)
+        return self._states[now]
 
     @property
     def topology_applied(self) -> bool:

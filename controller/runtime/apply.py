@@ -71,10 +71,12 @@ class Applier:
         chains = [list(chain) for _, chain in groupby(ordered, key=lambda action: action.target)]
         chains.sort(key=lambda chain: min(action.priority for action in chain))
         results = await asyncio.gather(*(self._chain(chain, of, slots, deadline) for chain in chains))
-        outcomes = [outcome for chain in results for outcome in chain]
-        failed = {outcome.action.target for outcome in outcomes if outcome.failure is not None}
-        left = [action for chain in chains for action in chain if action.target not in failed]
-        return outcomes, sum(outcome.failure is None for outcome in outcomes) == len(left)
+        # A chain that a failure ended is not incomplete: it is looked at again behind a back-off, not at once.
+        complete = all(
+            len(done) == len(chain) or any(outcome.failure is not None for outcome in done)
+            for chain, done in zip(chains, results, strict=True)
+        )
+        return [outcome for done in results for outcome in done], complete
 
     async def _chain(
         self, chain: Sequence[Action], of: Pass, slots: asyncio.Semaphore, deadline: float

@@ -98,7 +98,7 @@ class ChildLook:
             failures = [decided.failure]
         memory.failures = memory.failures + 1 if failures else 0
         on_its_own = snapshot.metadata.controller_owner is None
-        quiet = self._quiet_looks(key, snapshot, wake) if on_its_own else 0
+        quiet = self._quiet_looks(key, snapshot) if on_its_own else 0
         rechecks = list(decided.plan.rechecks)
         rechecks += child_rechecks(snapshot, outcomes, self._env.policy, now, quiet_looks=quiet, follows=on_its_own)
         if on_its_own:
@@ -111,10 +111,10 @@ class ChildLook:
             again=Wake(Scope.SPEC if decided.again else Scope.MIG, wake.cause) if look_again else None,
         )
 
-    def _quiet_looks(self, key: Key, snapshot: ChildSnapshot, wake: Wake) -> int:
+    def _quiet_looks(self, key: Key, snapshot: ChildSnapshot) -> int:
         memory = self._env.knowledge.memory(key)
         if snapshot.read and snapshot.resource is not None and snapshot.resource.mig is not None:
-            memory.take_mig(snapshot.resource.mig, follow_up=wake.cause.kind == "follow_up")
+            memory.take_mig(snapshot.resource.mig)
         return memory.quiet_looks
 
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from controller.api.resources import TPUNodeGroup
+from controller.api.resources import TPUNodeGroup, TPUNodeGroupStatus
 from controller.core.actions import Outcome, SetFinalizers
 from controller.core.children import child_ref
 from controller.core.failures import Failure
 from controller.core.group import plan_group
-from controller.core.group_status import Verdict, failed_status, group_status
+from controller.core.group_status import Verdict, failed_status, group_status, only_details_differ
 from controller.core.join import Phase
 from controller.core.model import Key, Kind, Scope, Wake
 from controller.core.plan import Recheck
@@ -22,6 +22,9 @@ from controller.runtime.mailbox import Next
 from controller.runtime.observe import Observer
 from controller.runtime.resync import resync_recheck
 from controller.runtime.statuses import StatusWriter
+
+#: Counts and lists of hosts are written this often at most: a slice of thousands comes up within seconds.
+_DETAILS_PACE = timedelta(milliseconds=250)
 
 
 class GroupLook:
@@ -57,7 +60,7 @@ class GroupLook:
         plan = plan_group(snapshot, self._env.policy, now)
         of = Pass(snapshot.mark, key, wake.cause, dict(wake.instances), current.metadata.generation)
         outcomes, complete = await self._applier.apply(plan.actions, of)
-        await self._tell(key, snapshot, outcomes)
+        await self._tell(key, snapshot, outcomes, now)
         if self._env.knowledge.seen.get(mig_path) is not seen and Kind.MIG in snapshot.children:
             self._post(snapshot.children[Kind.MIG].key, Wake(Scope.SPEC, wake.cause))
         return self._following(key, wake, plan.rechecks, outcomes, complete=complete, now=now)
@@ -73,18 +76,29 @@ class GroupLook:
         after = retry_after([failure], memory.failures, self._env.policy)
         return Next(retry=wake, retry_after=after.total_seconds())
 
-    async def _tell(self, key: Key, snapshot: GroupSnapshot, outcomes: Sequence[Outcome]) -> None:
+    async def _tell(self, key: Key, snapshot: GroupSnapshot, outcomes: Sequence[Outcome], now: datetime) -> None:
         memory = self._env.knowledge.memory(key)
         current = self._env.knowledge.resources.group(key)
         if current is None or any(isinstance(outcome.action, SetFinalizers) for outcome in outcomes):
             return
-        now = self._env.clock.now()
         events = self._events(current.spec.project)
         fresh = group_status(snapshot, outcomes, now, events=events, last_event=memory.last_event)
-        await self._statuses.write(key, current, current.status, fresh)
+        await self._write(key, current, fresh, now)
         for state in snapshot.states(now):
             if state.phase is Phase.READY and state.host.instance is not None:
                 memory.hints.pop(state.host.instance.id, None)
+
+    async def _write(self, key: Key, group: TPUNodeGroup, fresh: TPUNodeGroupStatus, now: datetime) -> None:
+        """At once what somebody may act on; mere details, which change with every host, a few times a second."""
+        memory = self._env.knowledge.memory(key)
+        memory.details_due = None
+        if fresh == group.status:
+            return
+        if memory.told is not None and only_details_differ(group.status, fresh) and now - memory.told < _DETAILS_PACE:
+            memory.details_due = memory.told + _DETAILS_PACE
+            return
+        await self._statuses.write(key, group, group.status, fresh)
+        memory.told = now
 
     def _is_deaf(self, key: Key) -> bool:
         group = self._env.knowledge.resources.group(key)
@@ -106,8 +120,9 @@ class GroupLook:
         memory.failures = memory.failures + 1 if failures else 0
         progressed = any(isinstance(o.action, SetFinalizers) and o.failure is None for o in outcomes)
         again = Wake(Scope.SPEC, wake.cause, dict(wake.instances)) if progressed or not complete else None
+        details = (Recheck(memory.details_due, "details", Scope.NONE),) if memory.details_due else ()
         return Next(
-            rechecks=(*rechecks, resync_recheck(self._env, key, wake, deaf=self._is_deaf(key))),
+            rechecks=(*rechecks, *details, resync_recheck(self._env, key, wake, deaf=self._is_deaf(key))),
             retry=retry_wake(outcomes, now),
             retry_after=retry_after(failures, memory.failures, self._env.policy).total_seconds(),
             again=again,

@@ -11,6 +11,7 @@ from datetime import datetime
 from controller.api.constants import KEY_JOIN_TOKEN
 from controller.core.hosts import Hint, Inventory
 from controller.core.model import Cause
+from controller.core.moving import on_their_way
 from controller.core.observed import Instance, ManagedInstance, Metadata, MigView, OperationError, TemplateView
 
 _MAX_HINTS = 4096
@@ -41,14 +42,19 @@ class GroupMemory:
     sequence: int = 0
     injections: dict[str, Injection] = field(default_factory=dict)
     hints: dict[str, Hint] = field(default_factory=dict)
-    #: The MIG's counts at its last read, to tell whether anything moved.
+    #: The MIG's counts at its last read.
     counts: Mapping[str, int] = field(default_factory=dict)
+    #: How far the series of follow-ups is.
     quiet_looks: int = 0
+    waiting: int = 0
     template: TemplateView | None = None
     #: Looks in a row that failed.
     failures: int = 0
     next_resync: datetime | None = None
     last_event: datetime | None = None
+    #: When the status was written last, and when details that were held back are due.
+    told: datetime | None = None
+    details_due: datetime | None = None
 
     def inventory(self, injectable: Mapping[str, str]) -> Inventory:
         """A frozen copy for a decision."""
@@ -126,13 +132,15 @@ class GroupMemory:
         known = {name: vm.id for name, vm in self.instances.items() if vm.status == "RUNNING"}
         return gone | {name for name in running.keys() | known.keys() if running.get(name) != known.get(name)}
 
-    def take_mig(self, mig: MigView, *, follow_up: bool) -> bool:
-        """Take a read of the MIG. True if the VMs must be read: it counts others as running than we know of."""
-        if dict(mig.counts) != dict(self.counts):
-            self.counts = mig.counts
-            self.quiet_looks = 0
-        elif follow_up:
-            self.quiet_looks += 1
+    def take_mig(self, mig: MigView) -> bool:
+        """Take a read of the MIG. True if the VMs must be read: it counts others as running than we know of.
+
+        The series of follow-ups begins anew when VMs set out: capacity came, or a bulk request began. That they then
+        come to run one after the other is what the series waits for, and does not.
+        """
+        setting_out = _waiting(mig) < self.waiting
+        self.quiet_looks = 0 if setting_out or not on_their_way(mig) else self.quiet_looks + 1
+        self.waiting, self.counts = _waiting(mig), mig.counts
         known = sum(instance.status == "RUNNING" for instance in self.instances.values())
         return mig.running != known if mig.counts else not mig.is_stable
 
@@ -140,7 +148,7 @@ class GroupMemory:
         """There is no MIG (any more), so there are no VMs."""
         self.absent = {*known_names, *self.instances, *self.members}
         self.instances, self.members, self.injections, self.counts = {}, {}, {}, {}
-        self.errors, self.quiet_looks, self.filled = (), 0, True
+        self.errors, self.quiet_looks, self.waiting, self.filled = (), 0, 0, True
 
     def hint(self, instance_id: str, hint: Hint) -> None:
         """Remember what an event said of an incarnation."""
@@ -189,6 +197,11 @@ class GroupMemory:
     def _forget_the_gone(self) -> None:
         ids = {instance.id for instance in self.instances.values()}
         self.injections = {key: value for key, value in self.injections.items() if key in ids}
+
+
+def _waiting(mig: MigView) -> int:
+    """VMs that have not set out."""
+    return mig.counts.get("nonExistent", 0) + mig.counts.get("pending", 0)
 
 
 def _with_token(metadata: Metadata, token_id: str) -> Metadata:

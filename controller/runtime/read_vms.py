@@ -59,7 +59,7 @@ class VmReader:
         view = await read_resource(self._env, ref)
         if view is None or view.mig is None:
             return False
-        moved = memory.take_mig(view.mig, follow_up=wake.cause.kind == "follow_up")
+        moved = memory.take_mig(view.mig)
         if moved and memory.filled and wake.cause.kind == "resync":
             self._env.metrics.drift.labels("instances").inc()
         return moved
@@ -81,8 +81,8 @@ class VmReader:
         for name, view in zip(ordered, views, strict=True):
             if isinstance(view, BaseException):
                 failures.append(view)
-            elif memory.take(name, view, began):
-                memory.quiet_looks = 0
+            else:
+                memory.take(name, view, began)
         if failures:
             raise failures[0]
 

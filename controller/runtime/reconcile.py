@@ -34,8 +34,18 @@ class Reconciler:
         calling_group.set(f"{key.namespace}/{key.name}")
         calling_priority.set(_RESYNC if wake.cause.kind in {"resync", "start"} else _EVENT)
         metrics.looks.labels(key.kind, _bounded(wake.cause)).inc()
-        with metrics.look_seconds.labels(key.kind).time():
-            following = await self._look(key, wake)
+        begun = self._env.clock.monotonic()
+        following = await self._look(key, wake)
+        seconds = self._env.clock.monotonic() - begun
+        metrics.look_seconds.labels(key.kind).observe(seconds)
+        log.debug(
+            "looked",
+            key=str(key),
+            cause=wake.cause.kind,
+            scope=str(wake.scope),
+            instances=len(wake.instances),
+            ms=round(seconds * 1000, 1),
+        )
         if following.retry is not None:
             metrics.failed_looks.labels(key.kind).inc()
         return following

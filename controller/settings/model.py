@@ -141,7 +141,7 @@ class Settings(BaseSettings):
     resync_interval: Duration = _seconds(_PACE, 600, "How often a group is looked at when nothing is heard of it.")
     resync_jitter: Share = _knob(_PACE, 0.2, "Share by which a resync may come earlier or later.")
     deaf_resync_interval: Duration = _seconds(_PACE, 30, "The same while events do not flow.")
-    follow_up_first: Duration = _seconds(_PACE, 0.25, "First look again while VMs are on their way; then it doubles.")
+    follow_up_first: Duration = _seconds(_PACE, 0.5, "First look again while VMs are on their way; then it doubles.")
     follow_up_max: Duration = _seconds(_PACE, 8, "Longest wait between two such looks.")
     pass_limit: Duration = _seconds(_PACE, 1, "A pass acts for so long, then looks again: no plan grows stale.")
     unconfirmed_looks: Durations = _series(_PACE, (5, 15, 30), "When metadata writes without an answer are re-read.")
