@@ -242,6 +242,6 @@ def make_wake(*names: str, scope: Scope = Scope.INSTANCES, kind: str = "test") -
     return Wake(scope, cause, dict.fromkeys(names, cause))
 
 
-def make_pass(key: Key = GROUP_KEY, **instances: Cause) -> Pass:
-    """A look at the group."""
-    return Pass(f"{key.namespace}/{key.name}", key, CAUSE, dict(instances), 1, "pass-1")
+def make_pass(instances: Mapping[str, Cause] | None = None) -> Pass:
+    """A look at the group. `instances`: what named single VMs in its wake."""
+    return Pass("default/slice", GROUP_KEY, CAUSE, dict(instances or {}), 1, "pass-1")
