@@ -225,20 +225,31 @@ class TestMig:
     def test_its_counts_tell_whether_vms_must_be_read(self, mig: MigView, must_read: bool) -> None:  # noqa: FBT001
         assert filled(make_instance()).take_mig(mig) is must_read
 
-    def test_a_series_of_follow_ups_goes_on_while_vms_come_to_run_and_begins_anew_when_they_set_out(self) -> None:
-        memory = filled()
-        series = []
-        for counts in (
-            {"nonExistent": 2},
-            {"nonExistent": 2},
-            {"pending": 1, "provisioning": 1},
-            {"staging": 2},
-            {"staging": 1, "running": 1},
-            {"running": 2},
-        ):
-            memory.take_mig(MigView(2, is_stable=False, counts=counts))
-            series.append(memory.quiet_looks)
-        assert series == [1, 2, 0, 0, 1, 0]
+    @pytest.mark.parametrize(
+        ("counts", "steps"),
+        [
+            pytest.param([{"staging": 2}] * 3, [1, 2, 3], id="it goes on while VMs are on their way"),
+            pytest.param(
+                [{"staging": 2}, {"staging": 1, "running": 1}, {"staging": 1, "running": 1}],
+                [1, 2, 3],
+                id="also while they come to run one after the other",
+            ),
+            pytest.param(
+                [{"nonExistent": 2}, {"nonExistent": 2}, {"provisioning": 2}, {"staging": 2}],
+                [1, 2, 0, 1],
+                id="it begins anew when capacity came",
+            ),
+            pytest.param(
+                [{"staging": 2}, {"running": 2}, {"stopping": 1}], [1, 0, 1], id="it ends when all is at rest"
+            ),
+        ],
+    )
+    def test_a_series_of_follow_ups(self, counts: list[dict[str, int]], steps: list[int]) -> None:
+        memory, taken = filled(), []
+        for count in counts:
+            memory.take_mig(MigView(2, is_stable=False, counts=count))
+            taken.append(memory.quiet_looks)
+        assert taken == steps
 
 
 @pytest.mark.parametrize(

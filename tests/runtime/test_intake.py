@@ -1,0 +1,195 @@
+"""A message becomes a wake, and is acked when the wake is safe: never before, and never instead."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.api.reasons import Reason
+from controller.core.model import Key, Scope, Wake
+from controller.runtime.hearing import Hearing
+from controller.runtime.intake import Intake
+from sinks.intake.delivery import Delivery, Verdict
+from tests.core.builders import GROUP, GROUP_KEY, PROJECT, ZONE, vm
+from tests.runtime.virtual_time import BEGINNING
+from tests.runtime.world import World
+
+SAMPLES = Path(__file__).parents[1] / "data" / "audit-log"
+Json = dict[str, Any]
+
+
+def entry(method: str = "v1.compute.instances.insert", *, insert_id: str = "i1", name: str = "", **fields: Any) -> Json:
+    """The last entry of an operation on the group's VM."""
+    return {
+        "insertId": insert_id,
+        "logName": f"projects/{PROJECT}/logs/cloudaudit.googleapis.com%2Factivity",
+        "timestamp": "2026-01-31T11:59:58Z",
+        "resource": {
+            "type": "gce_instance",
+            "labels": {"project_id": PROJECT, "zone": ZONE, "instance_id": "1001"},
+        },
+        "operation": {"id": "operation-1", "last": True, "producer": "compute.googleapis.com"},
+        "protoPayload": {
+            "@type": "type.googleapis.com/google.cloud.audit.AuditLog",
+            "serviceName": "compute.googleapis.com",
+            "methodName": method,
+            "resourceName": f"projects/{PROJECT}/zones/{ZONE}/instances/{name or vm()}",
+        },
+        **fields,
+    }
+
+
+def canary(instance: str) -> Json:
+    """A canary that came back."""
+    return {
+        "insertId": "c1",
+        "logName": f"projects/{PROJECT}/logs/tpu-node-group-canary",
+        "timestamp": "2026-01-31T11:59:58Z",
+        "resource": {"type": "global", "labels": {"project_id": PROJECT}},
+        "jsonPayload": {"cluster": "c", "instance": instance},
+    }
+
+
+class Taking:
+    """An intake of a world with one group."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.posts: list[tuple[Key, Wake]] = []
+        self.full = False
+        env = self.world.env
+        env.knowledge.admit(GROUP_KEY, GROUP)
+        span = timedelta(minutes=5)
+        self.hearing = Hearing(
+            env.clock, env.metrics, lambda: None, lambda: None, writer="me", interval=span, limit=span
+        )
+        self.intake = Intake(env.knowledge, self.hearing, self._post, env.clock, env.metrics)
+
+    def _post(self, key: Key, wake: Wake) -> None:
+        if self.full:
+            raise RuntimeError("the mailbox is broken")
+        self.posts.append((key, wake))
+
+    def take(self, data: bytes | Json, attempt: int = 0) -> Verdict:
+        """Hand over one message."""
+        raw = data if isinstance(data, bytes) else json.dumps(data).encode()
+        return self.intake.handle(Delivery(raw, "m1", {}, BEGINNING, attempt))
+
+    def count(self, name: str, **labels: str) -> float:
+        """A counter's value."""
+        return self.world.env.metrics.registry.get_sample_value(name, labels) or 0
+
+
+def test_an_event_of_ours_wakes_its_group_and_is_acked() -> None:
+    taking = Taking()
+    assert taking.take(entry()) is Verdict.ACK
+    ((key, wake),) = taking.posts
+    assert (key, wake.scope, list(wake.instances)) == (GROUP_KEY, Scope.INSTANCES, [vm()])
+    assert (wake.cause.kind, wake.cause.at) == ("instance.inserted.last", BEGINNING)
+    assert taking.world.env.knowledge.memory(GROUP_KEY).last_event == BEGINNING
+    assert taking.count("tpu_events_received_total", kind="instance.inserted") == 1
+    assert taking.count("tpu_event_age_seconds_sum") == 2
+
+
+def test_an_event_whose_wake_is_not_safe_is_not_acked_and_not_taken_for_handled() -> None:
+    taking = Taking()
+    taking.full = True
+    with pytest.raises(RuntimeError, match="broken"):
+        taking.take(entry())
+    taking.full = False
+    assert taking.take(entry()) is Verdict.ACK
+    assert len(taking.posts) == 1
+
+
+def test_an_event_of_nobody_here_is_acked_with_no_call_and_counted() -> None:
+    taking = Taking()
+    assert taking.take(entry(name="another-abcd")) is Verdict.ACK
+    assert (taking.posts, taking.world.cloud.calls, taking.world.cluster.calls) == ([], [], [])
+    assert taking.count("tpu_events_foreign_total") == 1
+
+
+def test_a_duplicate_is_acked_and_wakes_nobody() -> None:
+    taking = Taking()
+    assert [taking.take(entry()) for _ in range(3)] == [Verdict.ACK] * 3
+    assert (len(taking.posts), taking.count("tpu_events_duplicate_total")) == (1, 2)
+
+
+def test_another_entry_of_the_same_vm_is_no_duplicate() -> None:
+    taking = Taking()
+    for insert_id in ("i1", "i2"):
+        taking.take(entry(insert_id=insert_id))
+    assert len(taking.posts) == 2
+
+
+def test_what_was_handled_is_forgotten_after_twenty_thousand_others() -> None:
+    taking = Taking()
+    taking.take(entry())
+    for number in range(20_000):
+        taking.take(entry(insert_id=f"n{number}", name="another-abcd"))
+    taking.take(entry())
+    assert len(taking.posts) == 2
+
+
+def test_an_entry_that_is_none_of_our_business_is_acked_and_counted_by_its_reason() -> None:
+    taking = Taking()
+    assert taking.take(entry("v1.compute.disks.insert")) is Verdict.ACK
+    assert taking.posts == []
+    assert (
+        sum(s.value for m in taking.world.env.metrics.ignored.collect() for s in m.samples if s.name.endswith("_total"))
+        == 1
+    )
+
+
+BAD = [b"", b"not JSON", b"[]", b"\xff", b"{}", b'{"logName": 7}']
+
+
+@pytest.mark.parametrize("data", BAD, ids=str)
+@pytest.mark.parametrize(
+    ("attempt", "verdict"),
+    [
+        pytest.param(0, Verdict.ACK, id="acked where no dead-letter policy could take it"),
+        pytest.param(1, Verdict.NACK, id="nacked for the dead-letter policy"),
+        pytest.param(5, Verdict.NACK, id="nacked again"),
+    ],
+)
+def test_a_message_that_cannot_be_read_is(data: bytes, attempt: int, verdict: Verdict) -> None:
+    taking = Taking()
+    assert taking.take(data, attempt) is verdict
+    assert taking.posts == []
+    assert taking.take(entry()) is Verdict.ACK
+    assert len(taking.posts) == 1
+
+
+def test_our_canary_is_heard_and_wakes_nobody() -> None:
+    taking = Taking()
+    assert taking.take(canary("me")) is Verdict.ACK
+    assert (taking.hearing.verdict.reason, taking.posts) == (Reason.FLOWING, [])
+
+
+def test_the_same_canary_twice_is_heard_twice() -> None:
+    taking = Taking()
+    taking.take(canary("another"))
+    taking.take(canary("me"))
+    assert taking.hearing.verdict.reason == Reason.FLOWING
+
+
+def test_a_hint_is_remembered_for_its_incarnation() -> None:
+    taking = Taking()
+    taking.take(entry("compute.instances.hostError", operation={"id": "s", "first": True, "last": True}))
+    hints = taking.world.env.knowledge.memory(GROUP_KEY).hints
+    assert {instance_id: reason for instance_id, (reason, _) in hints.items()} == {"1001": Reason.HOST_ERROR}
+
+
+def test_an_entry_of_a_time_to_come_has_no_age() -> None:
+    taking = Taking()
+    taking.take(entry(timestamp="2027-01-31T11:59:58Z"))
+    assert taking.count("tpu_event_age_seconds_sum") == 0
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.json")), ids=lambda path: path.stem)
+def test_real_entries_of_other_projects_are_acked_and_wake_nobody(path: Path) -> None:
+    taking = Taking()
+    assert taking.take(path.read_bytes(), attempt=0) is Verdict.ACK
+    assert taking.posts == []
