@@ -11,6 +11,7 @@ from controller.core.desired import BootImages
 from controller.core.group_status import Verdict
 from controller.core.model import Cause, Key, Kind, Scope, Wake
 from controller.core.plan import Policy
+from controller.core.startup import rendered
 from controller.runtime.apply import Applier
 from controller.runtime.auditing import Auditor
 from controller.runtime.child_look import ChildLook
@@ -53,7 +54,7 @@ def policy_of(settings: Settings) -> Policy:
         token_renew_margin=settings.token_renew_margin,
         node_service_account=settings.node_service_account,
         images=BootImages(settings.boot_image_tpu7x, settings.boot_image_v6e),
-        startup_script=importlib.resources.files("controller.core").joinpath("startup.sh").read_text("utf-8"),
+        startup_script=rendered(importlib.resources.files("controller.core").joinpath("startup.sh").read_text("utf-8")),
     )
 
 

@@ -3,11 +3,12 @@
 A failing sink must never fail, block or slow the action that it records.
 """
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Protocol, TextIO
 
-from sinks.audit.record import ACTIONS_LOG, AuditRecord
+from sinks.audit.record import ACTIONS_LOG, AuditRecord, Outcome
 
 
 class AuditSink(Protocol):
@@ -19,13 +20,17 @@ class AuditSink(Protocol):
 
 
 class JsonLines:
-    """The second copy that is always on, and the write-ahead line: one JSON object a line, flushed before it returns.
+    """The second copy that is always on, and the write-ahead line: one JSON object a line.
 
-    The fields that log agents know (`timestamp`, `severity`) stand beside those of the payload.
+    A write-ahead line is flushed before `write` returns. The others are with the next one, or `flush_after` seconds
+    later where an event loop runs: a flush for each costs more than all else that a record does. The fields that log
+    agents know (`timestamp`, `severity`) stand beside those of the payload.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, flush_after: float = 0.1) -> None:
         self._stream = stream
+        self._flush_after = flush_after
+        self._flush_due = False
         #: Records that could not be written, since the start.
         self.dropped = 0
 
@@ -41,9 +46,30 @@ class JsonLines:
         }
         try:
             self._stream.write(json.dumps(line, separators=(",", ":")) + "\n")
-            self._stream.flush()
+            if record.outcome is Outcome.BEGUN:
+                self._stream.flush()
+            else:
+                self._flush_soon()
         except (OSError, ValueError):
             # ValueError: the stream is closed.
+            self.dropped += 1
+
+    def _flush_soon(self) -> None:
+        if self._flush_due:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._stream.flush()
+            return
+        self._flush_due = True
+        loop.call_later(self._flush_after, self._flush)
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        try:
+            self._stream.flush()
+        except (OSError, ValueError):
             self.dropped += 1
 
 
