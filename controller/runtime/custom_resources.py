@@ -50,6 +50,10 @@ class CustomResources:
         self._resources: dict[Key, Resource] = {}
         #: owner UID -> keys of its children.
         self._children: dict[str, set[Key]] = {}
+        self._sequence = 0
+        #: When (in `_sequence`) an object was seen first, by key, and when it went, by UID.
+        self._came: dict[Key, int] = {}
+        self._went: dict[str, int] = {}
 
     def get(self, key: Key) -> Resource | None:
         """The object, None if it is not there."""
@@ -85,12 +89,21 @@ class CustomResources:
             return None
         return self._take(key, fresh)
 
-    def replace(self, kind: Kind, raws: Iterable[Json]) -> list[Change]:
-        """Take a complete list: what is not in it is gone, though no event told."""
-        raws = list(raws)
-        listed = {key_of(kind, raw): raw["metadata"]["uid"] for raw in raws}
-        changes = [self._forget(key) for key in self.keys(kind) if listed.get(key) != self._resources[key].metadata.uid]
-        changes += [change for raw in raws if (change := self.apply(kind, None, raw)) is not None]
+    def mark(self) -> int:
+        """What to hand to `replace` with lists that are asked for from now on."""
+        return self._sequence
+
+    def replace(self, kind: Kind, raws: Iterable[Json], asked: int | None = None) -> list[Change]:
+        """Take a complete list: what is not in it is gone, though no event told.
+
+        `asked`: the mark from before it was asked for. What came since may be missing in it, and what went since may
+        still be in it: of both the events know better.
+        """
+        asked = self.mark() if asked is None else asked
+        self._went = {uid: when for uid, when in self._went.items() if when > asked}
+        listed = {key_of(kind, raw): raw for raw in raws if raw["metadata"]["uid"] not in self._went}
+        changes = [self._forget(key) for key in self.keys(kind) if self._is_missing(key, listed.get(key), asked)]
+        changes += [change for raw in listed.values() if (change := self.apply(kind, None, raw)) is not None]
         return changes
 
     def wrote(self, key: Key, raw: Json, status: Status | None = None) -> None:
@@ -111,9 +124,17 @@ class CustomResources:
         """An object went away with its last finalizer, which we removed."""
         return self._forget(key) if key in self._resources else None
 
+    def _is_missing(self, key: Key, raw: Json | None, asked: int) -> bool:
+        uid = raw["metadata"]["uid"] if raw is not None else None
+        return uid != self._resources[key].metadata.uid and self._came[key] <= asked
+
     def _take(self, key: Key, fresh: Resource) -> Change | None:
         known = self._resources.get(key)
         if known is None or known.metadata.uid != fresh.metadata.uid:
+            if known is not None:
+                self._forget(key)
+            self._sequence += 1
+            self._came[key] = self._sequence
             self._store(key, fresh)
             return Change(key, fresh, new=True)
         if _version(fresh) <= _version(known):
@@ -124,13 +145,20 @@ class CustomResources:
 
     def _store(self, key: Key, resource: Resource) -> None:
         if key in self._resources:
-            self._forget(key)
+            self._unlink(key)
         self._resources[key] = resource
         owner = resource.metadata.controller_owner
         if owner is not None:
             self._children.setdefault(owner.uid, set()).add(key)
 
     def _forget(self, key: Key) -> Change:
+        resource = self._unlink(key)
+        self._sequence += 1
+        self._went[resource.metadata.uid] = self._sequence
+        del self._came[key]
+        return Change(key, resource, gone=True)
+
+    def _unlink(self, key: Key) -> Resource:
         resource = self._resources.pop(key)
         owner = resource.metadata.controller_owner
         if owner is not None:
@@ -138,7 +166,7 @@ class CustomResources:
             siblings.discard(key)
             if not siblings:
                 self._children.pop(owner.uid, None)
-        return Change(key, resource, gone=True)
+        return resource
 
 
 def _version(resource: Resource) -> int:

@@ -30,16 +30,19 @@ class Dispatch:
             self.changed(change)
 
     async def list_again(self) -> int:
-        """Compare with fresh lists: a watch reports no deletion that it slept through. Returns what it had missed."""
-        missed = 0
-        for kind in Kind:
-            raws = await self._env.cluster.list_custom_resources(kind)
-            changes = self._env.knowledge.resources.replace(kind, raws)
-            missed += len(changes)
-            for change in changes:
-                self.changed(change)
+        """Compare with fresh lists: a watch reports no deletion that it slept through. Returns what it had missed.
+
+        All kinds are listed before anybody looks: a group without its children would seem to have no VMs, and its
+        Nodes to be stale.
+        """
+        resources = self._env.knowledge.resources
+        asked = resources.mark()
+        lists = [(kind, await self._env.cluster.list_custom_resources(kind)) for kind in Kind]
+        changes = [change for kind, raws in lists for change in resources.replace(kind, raws, asked)]
+        for change in changes:
+            self.changed(change)
         self._listed = True
-        return missed
+        return len(changes)
 
     def changed(self, change: Change) -> None:
         """A custom resource came, changed or went."""

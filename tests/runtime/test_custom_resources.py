@@ -258,3 +258,27 @@ def test_whose_a_child_is() -> None:
 
 def test_the_key_of_an_object() -> None:
     assert key_of(Kind.GROUP, raw()) == KEY
+
+
+def test_what_came_after_a_list_was_asked_for_is_not_gone_for_missing_in_it() -> None:
+    resources = seen(raw())
+    asked = resources.mark()
+    resources.apply(Kind.POLICY, "ADDED", raw_child())
+    assert resources.replace(Kind.POLICY, [], asked) == []
+    assert resources.keys() == (KEY, CHILD_KEY)
+
+
+def test_what_went_after_a_list_was_asked_for_does_not_come_back_with_it() -> None:
+    resources = seen(raw(), raw_child())
+    asked = resources.mark()
+    resources.apply(Kind.POLICY, "DELETED", raw_child())
+    assert resources.replace(Kind.POLICY, [raw_child()], asked) == []
+    assert resources.keys() == (KEY,)
+
+
+def test_a_later_list_tells_of_what_came_and_went_by_itself() -> None:
+    resources = seen(raw(), raw_child())
+    resources.apply(Kind.POLICY, "DELETED", raw_child())
+    asked = resources.mark()
+    assert resources.replace(Kind.POLICY, [raw_child()], asked) == [Change(CHILD_KEY, parse(raw_child()), new=True)]
+    assert resources.replace(Kind.GROUP, [], asked) == [Change(KEY, parse(raw()), gone=True)]
