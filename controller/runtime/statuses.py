@@ -1,5 +1,6 @@
 """Write a status, once a look and only if it changed; tell people of a change of Ready by a Kubernetes Event."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from controller.api.conditions import Condition, get_condition
@@ -27,7 +28,7 @@ _NORMAL = frozenset(
         Reason.TOPOLOGY_NOT_APPLIED,
     }
 )
-_EVENT_NAMES = {Reason.READY: "Provisioned", Reason.CREATED: "Provisioned"}
+_EVENT_NAMES: Mapping[str, str] = {Reason.READY: "Provisioned", Reason.CREATED: "Provisioned"}
 
 
 class StatusWriter:
@@ -56,7 +57,7 @@ class StatusWriter:
             key,
             resource.metadata.uid,
             warning=ready.status != "True" and ready.reason not in _NORMAL,
-            reason=_EVENT_NAMES.get(Reason(ready.reason), ready.reason),
+            reason=_EVENT_NAMES.get(ready.reason, ready.reason),
             message=ready.message,
             at=at,
         )

@@ -244,4 +244,4 @@ def make_wake(*names: str, scope: Scope = Scope.INSTANCES, kind: str = "test") -
 
 def make_pass(instances: Mapping[str, Cause] | None = None) -> Pass:
     """A look at the group. `instances`: what named single VMs in its wake."""
-    return Pass("default/slice", GROUP_KEY, CAUSE, dict(instances or {}), 1, "pass-1")
+    return Pass("default/slice", GROUP_KEY, CAUSE, dict(instances or {}), 1, id="pass-1")
