@@ -68,11 +68,18 @@ class GroupMemory:
             hints=dict(self.hints),
         )
 
-    def sight(self, name: str) -> None:
-        """A Node of this name came or spoke: what was known of the absence of its VM is stale."""
+    def sight(self, name: str, instance_id: str = "") -> None:
+        """A Node of this name came or spoke: what was known of the absence of its VM is stale.
+
+        A VM that is known by its row alone is read before such a Node is judged, unless the Node bears its id: when it
+        was made is not known, so a Node that joined just before would seem to be that of an earlier VM.
+        """
         self.sequence += 1
         self.sighted[name] = self.sequence
         self.absent.discard(name)
+        instance = self.instances.get(name)
+        if instance is not None and instance.id != instance_id and _is_known_by_its_row_alone(instance):
+            del self.instances[name]
 
     def fill(self, instances: Iterable[Instance], known_names: Iterable[str], began: int) -> bool:
         """Take a complete list that was asked for at sequence `began`. Known names without a VM are absent.
@@ -197,6 +204,10 @@ class GroupMemory:
     def _forget_the_gone(self) -> None:
         ids = {instance.id for instance in self.instances.values()}
         self.injections = {key: value for key, value in self.injections.items() if key in ids}
+
+
+def _is_known_by_its_row_alone(instance: Instance) -> bool:
+    return instance.started is None and not instance.metadata.fingerprint
 
 
 def _waiting(mig: MigView) -> int:

@@ -78,14 +78,14 @@ class Knowledge:
             self._names_by_base[base].add(node.name)
         key = self._group_of(node)
         if key is not None and new is not None:
-            self.memory(key).sight(node.name)
+            self.memory(key).sight(node.name, node.instance_id)
         return key
 
     def node_spoke(self, node: NodeView) -> Key | None:
         """A Node's heartbeat moved. Returns its group."""
         key = self._group_of(node)
         if key is not None:
-            self.memory(key).sight(node.name)
+            self.memory(key).sight(node.name, node.instance_id)
         return key
 
     def nodes_of(self, base: str) -> Iterable[NodeView]:
