@@ -72,7 +72,7 @@ class Reconciler:
                 return await self._groups.failed(key, resource, wake, failure)
             if resource is not None:
                 return await self._children.failed(key, resource, wake, failure)
-        except Failure as again:
+        except (Failure, NotLeader) as again:
             log.warning("the failure could not be told", key=str(key), failure=str(again))
         return Next(retry=wake)
 

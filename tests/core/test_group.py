@@ -228,6 +228,14 @@ def test_a_node_whose_vm_cannot_be_read_before_there_is_a_mig_is_no_reason_to_lo
     assert plan(snapshot).rechecks == ()
 
 
+def test_a_vm_that_runs_under_a_name_of_ours_and_is_not_listed_is_asked_about_again() -> None:
+    stranger = make_host("aaaa", make_instance(), member=False)
+    snapshot = make_snapshot(stranger, ready_host("bbbb", "1002"))
+    assert plan(snapshot) == Plan(
+        (), (Recheck(NOW + POLICY.unconfirmed_looks[-1], "unproven", Scope.INSTANCES, (vm(),)),)
+    )
+
+
 TAKEN = make_host("aaaa", make_instance(status="TERMINATED"), make_node(cordoned_by=MARK))
 LEFT = ready_host("bbbb", "1002", cordoned_by=MARK)
 RECREATE = make_group(recoveryPolicy="RecreateSlice")

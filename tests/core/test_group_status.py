@@ -9,7 +9,14 @@ from controller.api.reasons import ConditionType, Reason
 from controller.api.resources import NodeStatus, NodeSummary, TPUNodeGroup, TPUNodeGroupStatus
 from controller.core.actions import InjectToken, Outcome
 from controller.core.failures import Failure, Rejected, Retry
-from controller.core.group_status import Verdict, failed_status, group_status, is_ready, ready_verdict
+from controller.core.group_status import (
+    Verdict,
+    failed_status,
+    group_status,
+    is_ready,
+    only_details_differ,
+    ready_verdict,
+)
 from controller.core.join import Host
 from controller.core.model import Kind
 from controller.core.observed import MigView, OperationError
@@ -350,6 +357,22 @@ def test_a_look_that_could_not_be_finished_says_so_and_changes_nothing_else() ->
     assert condition is not None
     assert (condition.status, condition.reason, condition.message) == ("Unknown", "ReconcileError", "no answer (504)")
     assert told.nodes_ready == "2/2"
+
+
+@pytest.mark.parametrize(
+    ("fresh", "details"),
+    [
+        pytest.param(make_ready_status().model_copy(update={"nodes_ready": "1/2"}), "details", id="a count"),
+        pytest.param(
+            TPUNodeGroupStatus(conditions=(make_condition(message="other"),)), "details", id="a condition's message"
+        ),
+        pytest.param(make_ready_status("False"), "more", id="a condition's status"),
+        pytest.param(make_ready_status("True", "Other"), "more", id="a condition's reason"),
+        pytest.param(make_ready_status().model_copy(update={"observed_generation": 2}), "more", id="the generation"),
+    ],
+)
+def test_what_anybody_acts_on_is_more_than_a_detail(fresh: TPUNodeGroupStatus, details: str) -> None:
+    assert only_details_differ(make_ready_status(), fresh) is (details == "details")
 
 
 def test_a_group_is_ready_when_its_summary_says_so() -> None:

@@ -228,6 +228,22 @@ def test_a_list_of_one_kind_says_nothing_of_another() -> None:
     assert resources.keys(Kind.POLICY) == (CHILD_KEY,)
 
 
+def test_what_came_after_a_list_was_asked_for_is_not_missing_in_it() -> None:
+    resources = seen(raw(10, name="before"))
+    asked = resources.mark()
+    resources.apply(Kind.GROUP, "ADDED", raw(20))
+    assert [change.key.name for change in resources.replace(Kind.GROUP, [], asked)] == ["before"]
+    assert resources.keys() == (KEY,)
+
+
+def test_what_went_after_a_list_was_asked_for_does_not_come_back_by_it() -> None:
+    resources = seen(raw(10))
+    asked = resources.mark()
+    resources.apply(Kind.GROUP, "DELETED", raw(11))
+    assert resources.replace(Kind.GROUP, [raw(10)], asked) == []
+    assert resources.keys() == ()
+
+
 def test_children_are_found_by_the_uid_of_their_owner() -> None:
     resources = seen(raw(), raw_child())
     assert resources.children_of("u1") == {Kind.POLICY: (CHILD_KEY, parse(raw_child()))}

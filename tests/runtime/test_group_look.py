@@ -338,5 +338,21 @@ async def test_a_node_without_its_vms_id_is_not_judged_before_that_vm_was_read(i
     assert life.group.status.node_summary == NodeSummary(ready=1, reconciling=1, failed=0)
 
 
+async def test_counts_of_hosts_are_written_a_few_times_a_second_at_most() -> None:
+    life = await ready_life()
+    life.node_is("aaaa", replace(joined("aaaa", "1001"), ready=False))
+    await life.look(wake(Scope.NODES))
+    assert life.cluster.count("patch_status") == 1
+    life.node_is("bbbb", replace(joined("bbbb", "1002"), ready=False))
+    following = await life.look(wake(Scope.NODES))
+    assert life.cluster.count("patch_status") == 0
+    due = BEGINNING + timedelta(milliseconds=250)
+    assert Recheck(due, "details", Scope.NONE) in following.rechecks
+    life.clock.advance(0.25)
+    await life.look(wake(Scope.NONE))
+    assert life.cluster.count("patch_status") == 1
+    assert life.group.status.nodes_ready == "0/2"
+
+
 def test_the_mig_of_these_tests_is_the_groups() -> None:
     assert REF.name == BASE
