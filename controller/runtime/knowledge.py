@@ -105,8 +105,8 @@ class Knowledge:
 def brought_template(group: TPUNodeGroup) -> ResourceRef:
     """The template that a group brings."""
     parts = (group.spec.instance_template_uri or "").split("/")
-    location = "global" if "global" in parts else parts[3]
-    return ResourceRef(Kind.TEMPLATE, group.spec.project, location, parts[-1])
+    # `global` or a region stands before the collection, in a partial URL and in a full one.
+    return ResourceRef(Kind.TEMPLATE, group.spec.project, parts[-3], parts[-1])
 
 
 def mig_key(group: TPUNodeGroup) -> Key:

@@ -288,3 +288,34 @@ def test_an_overlay_holds_no_secret() -> None:
     memory = filled(make_instance())
     memory.injected(make_instance(), replace(INJECTION, at=NOW + timedelta(seconds=1)))
     assert memory.instances[A].metadata["kubeadm-join-token"] == "tok001.redacted"
+
+
+class TestNewRows:
+    """What runs by the MIG's own rows, and of which nothing else is known, needs no read to be decided on."""
+
+    REF = ResourceRef(Kind.MIG, "my-gcp-project", "us-central1-c", "slice-mig-1a2b3c4d")
+
+    def test_a_vm_that_runs_by_its_row_is_taken_without_its_metadata(self) -> None:
+        memory = filled()
+        memory.take_members(
+            [ManagedInstance("vm-a", "1", "RUNNING", "NONE"), ManagedInstance("vm-b", "2", "STAGING", "")]
+        )
+        assert memory.take_new_rows(self.REF, set(), NOW) == {"vm-a"}
+        nothing = memory.instances["vm-a"].metadata
+        assert memory.instances == {
+            "vm-a": Instance("my-gcp-project", "us-central1-c", "vm-a", "1", "RUNNING", NOW, None, nothing)
+        }
+        assert (dict(nothing), nothing.fingerprint) == ({}, "")
+
+    def test_a_vm_whose_name_has_a_node_or_a_token_is_read(self) -> None:
+        memory = filled()
+        memory.take_members([ManagedInstance("vm-a", "1", "RUNNING", "NONE")])
+        assert memory.take_new_rows(self.REF, {"vm-a"}, NOW) == set()
+        assert memory.changed() == {"vm-a"}
+
+    def test_a_vm_that_is_known_to_run_is_not_taken_again(self) -> None:
+        memory = filled()
+        memory.take_members([ManagedInstance("vm-a", "1", "RUNNING", "NONE")])
+        memory.take_new_rows(self.REF, set(), NOW)
+        assert memory.take_new_rows(self.REF, set(), NOW) == set()
+        assert memory.changed() == set()
