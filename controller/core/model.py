@@ -75,6 +75,12 @@ class Wake:
     scope: Scope
     cause: Cause
     instances: Mapping[str, Cause] = field(default_factory=lambda: MappingProxyType({}))
+    #: Who asked for the MIG to be read: the cause of what that shows of VMs that nobody named.
+    mig: Cause | None = None
+
+    def __post_init__(self) -> None:
+        if self.mig is None and Scope.MIG in self.scope:
+            object.__setattr__(self, "mig", self.cause)
 
     def merge(self, later: "Wake") -> "Wake":
         """Both wakes in one. The first cause wins, also for each instance; an event's cause beats a timer's.
@@ -88,7 +94,7 @@ class Wake:
         if self.wants_all_instances or later.wants_all_instances:
             instances = {}
         cause = later.cause if self.cause.event == "" and later.cause.event != "" else self.cause
-        return Wake(self.scope | later.scope, cause, MappingProxyType(instances))
+        return Wake(self.scope | later.scope, cause, MappingProxyType(instances), self.mig or later.mig)
 
     @property
     def wants_all_instances(self) -> bool:

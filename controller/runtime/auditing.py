@@ -39,11 +39,13 @@ class Pass:
     #: Causes of single instances, by name: what named them in the wake.
     instances: dict[str, Cause]
     generation: int
+    #: Of a group's look: who asked for the MIG to be read.
+    mig: Cause | None = None
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
 
     def cause_of(self, action: Action) -> Cause:
-        """The event that named the VM, else what woke the look."""
-        return self.instances.get(action.target, self.cause)
+        """The event that named the VM, else what had the MIG read, else what woke the look."""
+        return self.instances.get(action.target) or self.mig or self.cause
 
 
 class Auditor:

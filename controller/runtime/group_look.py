@@ -58,7 +58,7 @@ class GroupLook:
         snapshot = replace(snapshot, group=current)
         now = self._env.clock.now()
         plan = plan_group(snapshot, self._env.policy, now)
-        of = Pass(snapshot.mark, key, wake.cause, dict(wake.instances), current.metadata.generation)
+        of = Pass(snapshot.mark, key, wake.cause, dict(wake.instances), current.metadata.generation, wake.mig)
         outcomes, complete = await self._applier.apply(plan.actions, of)
         await self._tell(key, snapshot, outcomes, now)
         if self._env.knowledge.seen.get(mig_path) is not seen and Kind.MIG in snapshot.children:

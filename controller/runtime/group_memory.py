@@ -12,7 +12,15 @@ from controller.api.constants import KEY_JOIN_TOKEN
 from controller.core.hosts import Hint, Inventory
 from controller.core.model import Cause
 from controller.core.moving import on_their_way
-from controller.core.observed import Instance, ManagedInstance, Metadata, MigView, OperationError, TemplateView
+from controller.core.observed import (
+    Instance,
+    ManagedInstance,
+    Metadata,
+    MigView,
+    OperationError,
+    ResourceRef,
+    TemplateView,
+)
 
 _MAX_HINTS = 4096
 
@@ -138,6 +146,27 @@ class GroupMemory:
         running = {name: row.id for name, row in self.members.items() if row.status == "RUNNING"}
         known = {name: vm.id for name, vm in self.instances.items() if vm.status == "RUNNING"}
         return gone | {name for name in running.keys() | known.keys() if running.get(name) != known.get(name)}
+
+    def take_new_rows(self, ref: ResourceRef, known: set[str], now: datetime) -> set[str]:
+        """VMs that run, by the MIG's own rows, and of which nothing else is known: these need no read to be decided on.
+
+        The row proves that the VM is ours, and which one it is; with no Node and no token of its name (`known`) there
+        is nothing else to know. Whoever writes to it reads it first: its fingerprint is not known. Returns the names.
+        """
+        fresh = {
+            name: row
+            for name, row in self.members.items()
+            if row.status == "RUNNING" and name not in known and not self._runs(name, row.id)
+        }
+        for name, row in fresh.items():
+            nothing = Metadata({}, "")
+            self.instances[name] = Instance(ref.project, ref.location, name, row.id, row.status, now, None, nothing)
+            self.absent.discard(name)
+        return set(fresh)
+
+    def _runs(self, name: str, instance_id: str) -> bool:
+        instance = self.instances.get(name)
+        return instance is not None and instance.id == instance_id and instance.status == "RUNNING"
 
     def take_mig(self, mig: MigView) -> bool:
         """Take a read of the MIG. True if the VMs must be read: it counts others as running than we know of.

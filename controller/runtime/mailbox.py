@@ -41,7 +41,7 @@ class Limits:
     """Seconds and rates. `looks_per_second` is a cap for each key, `workers` the number of looks at one time."""
 
     looks_per_second: float = 20.0
-    burst: float = 10.0
+    burst: float = 40.0
     workers: int = 32
     retry_first: float = 1.0
     retry_max: float = 60.0

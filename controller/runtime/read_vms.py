@@ -41,7 +41,7 @@ class VmReader:
         anew = not memory.filled or (Scope.INSTANCES in wake.scope and not named)
         if moved or anew:
             memory.take_members(await self._rows(ref))
-            named |= memory.changed()
+            named |= memory.changed() - memory.take_new_rows(ref, known, self._env.clock.now())
         named -= told
         if len(named) > _FEW:
             began = memory.sequence

@@ -7,8 +7,8 @@ import pytest
 
 from controller.api.reasons import Reason
 from controller.core.hosts import Inventory
-from controller.core.model import Cause
-from controller.core.observed import Instance, MigView, OperationError
+from controller.core.model import Cause, Kind
+from controller.core.observed import Instance, ManagedInstance, MigView, OperationError, ResourceRef
 from controller.runtime.group_memory import GroupMemory, Injection
 from tests.core.builders import NOW, ago, make_instance, make_row, vm
 
