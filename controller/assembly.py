@@ -129,4 +129,4 @@ def assemble(settings: Settings, env: Env, records: CloudLogging) -> Parts:
     mailboxes = Mailboxes(Reconciler(env, groups, children).look, env.clock, env.rest, limits)
     dispatch = Dispatch(env, mailboxes.post, mailboxes.forget)
     intake = Intake(env.knowledge, hearing, mailboxes.post, env.clock, env.metrics)
-    return Parts(mailboxes, dispatch, hearing, intake, Housekeeping(env, dispatch))
+    return Parts(mailboxes, dispatch, hearing, intake, Housekeeping(env, dispatch, applier))

@@ -29,6 +29,8 @@ class Reason(StrEnum):
     # Coming up.
     #: A child or a VM is being created.
     PROVISIONING = "Provisioning"
+    #: The VM runs and has no live join token yet.
+    AWAITING_TOKEN = "AwaitingToken"
     #: VMs run; not all of them have joined the cluster.
     AWAITING_NODE_JOIN = "AwaitingNodeJoin"
     #: Every VM has joined; a Node is not Ready, or its TPU chips are not allocatable yet.

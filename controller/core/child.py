@@ -16,6 +16,7 @@ from controller.api.resources import (
     InstanceTemplateStatus,
     ManagedInstanceGroupStatus,
     ObjectMeta,
+    Resource,
     WorkloadPolicyStatus,
 )
 from controller.core.actions import Action, DeleteResource, InsertResource, Outcome, SetFinalizers
@@ -53,6 +54,8 @@ class ChildSnapshot:
     blocked_by: str
     #: A UUID that nobody has used.
     fresh_request_id: str
+    #: A refused request is not sent again before this time for an event's sake alone.
+    held_until: datetime | None = None
     #: The child has an owner whose UID made this name: one left by the reference may be taken over.
     reference_may_have_made_it: bool = False
 
@@ -78,6 +81,14 @@ def is_ours(snapshot: ChildSnapshot, resource: ResourceView) -> bool:
     if bears_mark(resource.description, snapshot.key, snapshot.metadata.uid):
         return True
     return snapshot.reference_may_have_made_it and not resource.description
+
+
+def status_of(child: Resource) -> ChildStatus:
+    """The status of a child. Raises TypeError for a group."""
+    status = getattr(child, "status", None)
+    if not isinstance(status, ChildStatus):
+        raise TypeError(f"{child.KIND} is no child")
+    return status
 
 
 def link_of(status: ChildStatus) -> str:
@@ -155,6 +166,8 @@ def _create(snapshot: ChildSnapshot, done: ChildPlan, now: datetime) -> ChildPla
         return done
     if not snapshot.read:
         return _with(done, rechecks=(Recheck(now, "observe", Scope.MIG),))
+    if snapshot.held_until is not None and now < snapshot.held_until:
+        return _with(done, rechecks=(Recheck(snapshot.held_until, "retry", Scope.MIG),))
     if not done.request_id:
         return ChildPlan(Plan(), snapshot.fresh_request_id, "", again=True)
     return _with(done, (InsertResource(snapshot.ref, snapshot.body, done.request_id),))

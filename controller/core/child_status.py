@@ -14,6 +14,7 @@ from controller.core.group_status import Verdict
 from controller.core.model import Kind
 from controller.core.names import bears_mark
 from controller.core.observed import MigView, OperationError
+from controller.core.retries import is_settled
 
 #: Reasons that a user must be able to read until something better is true.
 _STICKY = frozenset(
@@ -38,12 +39,12 @@ def child_status(
             operation = outcome.operation.name
             operation_type = "CREATE" if isinstance(outcome.action, InsertResource) else "DELETE"
         elif outcome.failure is not None:
-            failure = outcome.failure
+            failure = failure if is_settled(outcome) else outcome.failure
             if isinstance(outcome.action, InsertResource) and outcome_is_known(outcome.failure):
                 request_id = ""
     if operation and not operation_type:
         operation_type = snapshot.status.operation_type or ""
-    verdict = child_verdict(snapshot, decided, failure)
+    verdict = child_verdict(snapshot, decided, failure, under_way=bool(operation))
     condition = verdict.condition(ConditionType.READY, now, snapshot.metadata.generation)
     conditions = set_condition(snapshot.status.conditions, condition, now)
     adopted = snapshot.resource is not None and not bears_mark(
@@ -64,8 +65,8 @@ def child_status(
     )
 
 
-def child_verdict(snapshot: ChildSnapshot, decided: ChildPlan, failure: Failure | None) -> Verdict:
-    """The Ready condition's content."""
+def child_verdict(snapshot: ChildSnapshot, decided: ChildPlan, failure: Failure | None, *, under_way: bool) -> Verdict:
+    """The Ready condition's content. `under_way`: an operation of ours was accepted and has not ended."""
     resource = snapshot.resource
     if snapshot.metadata.deletion_timestamp is not None:
         return _deleting(snapshot, failure)
@@ -82,7 +83,7 @@ def child_verdict(snapshot: ChildSnapshot, decided: ChildPlan, failure: Failure 
     if failure is not None:
         return failure_verdict(failure, operation=decided.failure is failure)
     old = get_condition(snapshot.status.conditions, ConditionType.READY)
-    if old is not None and old.reason in _STICKY:
+    if old is not None and old.reason in _STICKY and not (under_way and old.reason == Reason.RECONCILE_ERROR):
         return Verdict("False", old.reason, old.message)
     return Verdict("False", Reason.PROVISIONING, f"{snapshot.ref.path} is being created")
 

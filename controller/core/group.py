@@ -6,6 +6,7 @@ Children first, then hosts: tokens, Nodes, cordons. Deletion is `teardown`, the 
 from datetime import datetime
 
 from controller.api.constants import FINALIZER, REFERENCE_FINALIZERS
+from controller.api.reasons import Reason
 from controller.core.actions import Action, CreateChild, DeleteChild, DeleteStaleNode, SetFinalizers
 from controller.core.children import child_key, child_manifest, endpoint_of, wanted_kinds
 from controller.core.follow_up import follow_up
@@ -72,13 +73,19 @@ def _may_create_mig(snapshot: GroupSnapshot) -> bool:
 
 
 def _must_recreate(snapshot: GroupSnapshot, states: tuple[HostState, ...]) -> bool:
-    """A preempted BULK slice stays down until its MIG is deleted and made again (facts: GCE 6.2)."""
+    """A slice that nobody brings back stays down until its MIG is deleted and made again (facts: GCE 6.2)."""
     if not snapshot.is_bulk or snapshot.group.spec.recovery_policy != "RecreateSlice":
         return False
-    return any(
-        state.phase is Phase.FAILED and state.host.instance is not None and state.host.instance.status == "TERMINATED"
-        for state in states
-    ) and not any(state.phase is Phase.PROVISIONING for state in states)
+    stays_down = any(state.phase is Phase.FAILED and _stays_down(snapshot, state) for state in states)
+    return stays_down and not any(state.phase is Phase.PROVISIONING for state in states)
+
+
+def _stays_down(snapshot: GroupSnapshot, state: HostState) -> bool:
+    """Compute Engine restarts hosts that it failed or maintained; not Spot ones, nor one that shut itself down."""
+    instance, hint = state.host.instance, state.host.hint
+    if instance is None or instance.status != "TERMINATED":
+        return False
+    return snapshot.is_spot or (hint is not None and hint[0] in {Reason.PREEMPTED, Reason.GUEST_TERMINATED})
 
 
 def _hosts(snapshot: GroupSnapshot, states: tuple[HostState, ...], policy: Policy, now: datetime) -> list[Action]:

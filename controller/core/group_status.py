@@ -104,6 +104,8 @@ def ready_verdict(snapshot: GroupSnapshot, states: Sequence[HostState], outcomes
     ):
         if verdict is not None:
             return verdict
+    if (claimed := _two_claimants(snapshot)) is not None:
+        return claimed
     if snapshot.whole(tuple(states)):
         return Verdict("True", Reason.READY, f"all {snapshot.group.spec.node_count} hosts are Ready")
     return _waiting(snapshot, states)
@@ -177,6 +179,15 @@ def _how_it_comes_back(snapshot: GroupSnapshot) -> str:
     if config is not None and config.provisioning_model == "SPOT":
         return "; a preempted slice stays down: set spec.recoveryPolicy to RecreateSlice, or apply the group anew"
     return ""
+
+
+def _two_claimants(snapshot: GroupSnapshot) -> Verdict | None:
+    """A Node that has the name of a host of ours and says that it is another VM: it is never touched, only told."""
+    for node in snapshot.matched.claimants:
+        if node.name in snapshot.matched.hosts:
+            message = f"Node {node.name} claims to be {node.provider_id}, which is no VM of this group; delete it"
+            return Verdict("False", Reason.TWO_CLAIMANTS, message)
+    return None
 
 
 def _is_trouble(state: HostState) -> bool:

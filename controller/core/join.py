@@ -99,7 +99,7 @@ def state_of(host: Host, *, chips: int, bootstraps: bool, now: datetime) -> Host
     if instance is None:
         return _without_instance(host)
     if node is not None and not is_current(node, instance):
-        return HostState(host, Phase.REPLACED, "StaleNode", "the Node is that of an earlier VM of this name")
+        return HostState(host, Phase.REPLACED, Reason.STALE_NODE, "the Node is that of an earlier VM of this name")
     if instance.status != "RUNNING":
         return _not_running(host, instance)
     if node is not None:
@@ -107,7 +107,7 @@ def state_of(host: Host, *, chips: int, bootstraps: bool, now: datetime) -> Host
     if host.hint is not None and host.hint[0] is Reason.BOOTSTRAP_FAILED:
         return HostState(host, Phase.RUNNING, host.hint[0], host.hint[1])
     if bootstraps and live_token(host, now, timedelta(0)) is None:
-        return HostState(host, Phase.RUNNING, "AwaitingToken", "the VM runs and has no live join token yet")
+        return HostState(host, Phase.RUNNING, Reason.AWAITING_TOKEN, "the VM runs and has no live join token yet")
     return HostState(host, Phase.TOKEN_INJECTED, Reason.AWAITING_NODE_JOIN, "the VM runs and has not joined yet")
 
 

@@ -16,13 +16,20 @@ from controller.core.actions import (
     TaintNode,
     Uncordon,
 )
-from controller.core.failures import Failure, NoCapacity, Rejected, Retry
+from controller.core.failures import Conflict, Failure, Gone, NoCapacity, Rejected, Retry
 from controller.core.model import Cause, Scope, Wake
 from controller.core.plan import Policy, doubling
 
 _ATTEMPTS_TO_TELL = 3
 _NODE_ACTIONS = (LabelNode, TaintNode, DeleteStaleNode, Cordon, Uncordon)
 _INSTANCE_ACTIONS = (MintToken, InjectToken, ScrubMetadata)
+
+
+def is_settled(outcome: Outcome) -> bool:
+    """A refusal that says that the goal is reached by another way: it is gone, or it is there already."""
+    return (isinstance(outcome.action, DeleteResource) and isinstance(outcome.failure, Gone)) or (
+        isinstance(outcome.action, InsertResource) and isinstance(outcome.failure, Conflict)
+    )
 
 
 def retry_wake(outcomes: Sequence[Outcome], now: datetime) -> Wake | None:

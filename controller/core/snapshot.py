@@ -95,6 +95,14 @@ class GroupSnapshot:
         return self.group.spec.target_size_policy_mode == "BULK"
 
     @property
+    def is_spot(self) -> bool:
+        """Spot capacity: what is taken does not come back by itself."""
+        config = self.group.spec.instance_config
+        if config is not None:
+            return config.effective_provisioning_model == "SPOT"
+        return self.template is not None and self.template.provisioning_model == "SPOT"
+
+    @property
     def deleting(self) -> bool:
         """Whether the user has asked for the end of it."""
         return self.group.metadata.deletion_timestamp is not None

@@ -3,18 +3,18 @@
 from collections.abc import Callable, Sequence
 
 from controller.api.resources import ChildStatus, Resource
-from controller.core.actions import DeleteResource, InsertResource, Outcome, SetFinalizers
-from controller.core.child import ChildPlan, ChildSnapshot, child_rechecks, plan_child
+from controller.core.actions import Outcome, SetFinalizers
+from controller.core.child import ChildPlan, ChildSnapshot, child_rechecks, plan_child, status_of
 from controller.core.child_status import child_status, failed_child_status
-from controller.core.failures import Conflict, Failure, Gone
+from controller.core.failures import Failure
 from controller.core.model import Cause, Key, Kind, Scope, Wake
-from controller.core.retries import lasts, retry_after
+from controller.core.retries import is_settled, lasts, retry_after
 from controller.runtime.apply import Applier
 from controller.runtime.auditing import Pass
 from controller.runtime.custom_resources import owner_of
 from controller.runtime.env import Env
 from controller.runtime.mailbox import Next
-from controller.runtime.observe import Observer, status_of
+from controller.runtime.observe import Observer
 from controller.runtime.resync import resync_recheck
 from controller.runtime.statuses import StatusWriter
 
@@ -93,7 +93,7 @@ class ChildLook:
     ) -> Next:
         memory = self._env.knowledge.memory(key)
         now = self._env.clock.now()
-        failures = [o.failure for o in outcomes if o.failure is not None and not _is_settled(o)]
+        failures = [o.failure for o in outcomes if o.failure is not None and not is_settled(o)]
         if not failures and decided.failure is not None:
             failures = [decided.failure]
         memory.failures = memory.failures + 1 if failures else 0
@@ -104,10 +104,12 @@ class ChildLook:
         if on_its_own:
             rechecks.append(resync_recheck(self._env, key, wake))
         look_again = decided.again or not complete or any(_progressed(outcome) for outcome in outcomes)
+        after = retry_after(failures, memory.failures, self._env.policy)
+        memory.held_until = now + after if failures else None
         return Next(
             rechecks=tuple(rechecks),
             retry=Wake(Scope.MIG, Cause("retry", now)) if failures else None,
-            retry_after=retry_after(failures, memory.failures, self._env.policy).total_seconds(),
+            retry_after=after.total_seconds(),
             again=Wake(Scope.SPEC if decided.again else Scope.MIG, wake.cause) if look_again else None,
         )
 
@@ -118,17 +120,10 @@ class ChildLook:
         return memory.quiet_looks
 
 
-def _is_settled(outcome: Outcome) -> bool:
-    """A refusal that says that the goal is reached by another way: it was gone, or it is there already."""
-    return (isinstance(outcome.action, DeleteResource) and isinstance(outcome.failure, Gone)) or (
-        isinstance(outcome.action, InsertResource) and isinstance(outcome.failure, Conflict)
-    )
-
-
 def _progressed(outcome: Outcome) -> bool:
     """Whether the next look decides otherwise, with no event to wait for."""
     if outcome.failure is not None:
-        return _is_settled(outcome)
+        return is_settled(outcome)
     if isinstance(outcome.action, SetFinalizers):
         return True
     return outcome.operation is not None and outcome.operation.done

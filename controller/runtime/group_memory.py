@@ -58,6 +58,8 @@ class GroupMemory:
     template: TemplateView | None = None
     #: Looks in a row that failed.
     failures: int = 0
+    #: Of a child: when a refused request may be sent again for an event's sake.
+    held_until: datetime | None = None
     next_resync: datetime | None = None
     last_event: datetime | None = None
     #: When the status was written last, and when details that were held back are due.

@@ -5,8 +5,11 @@ from contextlib import suppress
 
 import structlog
 
+from controller.core.actions import RevokeToken
 from controller.core.failures import Failure
-from controller.core.model import Kind
+from controller.core.model import Cause, Key, Kind
+from controller.runtime.apply import Applier
+from controller.runtime.auditing import Pass
 from controller.runtime.dispatch import Dispatch
 from controller.runtime.env import Env
 
@@ -16,9 +19,10 @@ log = structlog.get_logger(__name__)
 class Housekeeping:
     """Lists once at the start, then every resync interval, and when asked to."""
 
-    def __init__(self, env: Env, dispatch: Dispatch) -> None:
+    def __init__(self, env: Env, dispatch: Dispatch, applier: Applier) -> None:
         self._env = env
         self._dispatch = dispatch
+        self._applier = applier
         self._wanted = asyncio.Event()
 
     async def start(self) -> None:
@@ -64,7 +68,7 @@ class Housekeeping:
         """A token whose group is gone belongs to nothing: its group's deletion was cut short, or forced."""
         groups = frozenset(self._env.knowledge.resources.keys(Kind.GROUP))
         for token in self._env.knowledge.vault.strays(groups):
-            self._env.may_act()
-            await self._env.cluster.delete_token_secret(token.id)
-            self._env.knowledge.vault.revoked(token.id)
-            log.info("revoked a token of a group that is gone", token_id=token.id, instance=token.instance)
+            key = Key(Kind.GROUP, token.namespace, token.group)
+            cause = Cause("housekeeping", self._env.clock.now())
+            of = Pass(f"{token.namespace}/{token.group}", key, cause, {}, generation=0)
+            await self._applier.apply([RevokeToken(token.id, token.instance, "its group is gone")], of)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from controller.api.resources import Resource, TPUNodeGroup
+from controller.core.child import status_of
 from controller.core.children import child_key, child_ref
 from controller.core.desired import ref_of
 from controller.core.model import Key, Kind
@@ -63,8 +64,12 @@ class Knowledge:
         """A custom resource is gone: forget all that concerns it."""
         self.index.remove(key)
         self._memories.pop(key, None)
-        if not isinstance(resource, TPUNodeGroup):
-            self.seen.pop(ref_of(resource).path, None)
+        if isinstance(resource, TPUNodeGroup):
+            return
+        self.seen.pop(ref_of(resource).path, None)
+        status = status_of(resource)
+        self.operations.pop(status.operation_name or "", None)
+        self.unsent.discard(status.request_id or "")
 
     def node_changed(self, old: NodeView | None, new: NodeView | None) -> Key | None:
         """A Node came, changed or went. Returns the group that looks at such a name."""

@@ -7,7 +7,7 @@ from controller.api.conditions import get_condition
 from controller.api.constants import FINALIZER
 from controller.api.reasons import ConditionType
 from controller.api.resources import ChildStatus, InstanceTemplate, Resource, TPUNodeGroup
-from controller.core.child import ChildSnapshot, link_of
+from controller.core.child import ChildSnapshot, link_of, status_of
 from controller.core.children import child_ref
 from controller.core.desired import body_of, ref_of, template_rejection
 from controller.core.hosts import match_hosts
@@ -49,6 +49,10 @@ class Observer:
         mig = seen.view.mig if seen is not None and seen.view is not None else None
         vault = self._env.knowledge.vault
         vault.expire(now)
+        for instance in memory.instances.values():
+            # An answer that was lost: the token is where it belongs all the same.
+            if instance.metadata.token_id and instance.id not in memory.injections:
+                vault.injected(instance.metadata.token_id)
         return GroupSnapshot(
             group=group,
             children={kind: child for kind, (child, _) in children.items()},
@@ -83,6 +87,8 @@ class Observer:
             if read:
                 operation = await self._env.cloud.get_operation(ref, status.operation_name)
                 read = operation is None or operation.done
+                if read:
+                    self._env.knowledge.operations.pop(status.operation_name, None)
         view = await read_resource(self._env, ref) if read else self._last(ref)
         read = read or (not status.operation_name and self._is_fresh(ref, now))
         owner = child.metadata.controller_owner
@@ -101,6 +107,8 @@ class Observer:
             request_unsent=(status.request_id or "") in self._env.knowledge.unsent,
             blocked_by=self._blocked_by(key, child) if child.metadata.deleting else "",
             fresh_request_id=str(uuid.uuid4()),
+            # Whoever can forge an event must not have us ask for the same thing over and over.
+            held_until=self._env.knowledge.memory(key).held_until if wake.cause.event else None,
             reference_may_have_made_it=owner is not None and key.name == child_name(key.kind, owner.name, owner.uid),
         )
 
@@ -153,11 +161,3 @@ class Observer:
 def _schedulable(node: NodeView, ref: ResourceRef) -> bool:
     ours = node.provider_id in {"", f"gce://{ref.project}/{ref.location}/{node.name}"}
     return ours and not node.unschedulable
-
-
-def status_of(resource: Resource) -> ChildStatus:
-    """The status of a child."""
-    status = getattr(resource, "status", None)
-    if not isinstance(status, ChildStatus):
-        raise TypeError(f"{resource.KIND} is no child")
-    return status

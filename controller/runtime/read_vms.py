@@ -94,7 +94,9 @@ class VmReader:
         now = self._env.clock.now()
         late = [*memory.unconfirmed(names - suspects, now, age), *memory.unconfirmed(names & suspects, now, 0)]
         for instance, injection in late:
-            operation = await self._env.cloud.get_operation(ref, injection.operation)
+            # Without an operation nothing had to be written: then nothing is on its way either.
+            name = injection.operation
+            operation = await self._env.cloud.get_operation(ref, name) if name else None
             if operation is None or operation.done:
                 memory.injection_failed(instance.id)
                 fresh = await self._env.cloud.get_instance(ref.project, ref.location, instance.name)

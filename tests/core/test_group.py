@@ -1,6 +1,7 @@
 """The whole decision of a look at a group, for worlds that people will recognise."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.api.constants import FINALIZER
+from controller.api.reasons import Reason
 from controller.api.resources import TPUNodeGroup
 from controller.core.actions import (
     Cordon,
@@ -239,16 +241,19 @@ def test_a_vm_that_runs_under_a_name_of_ours_and_is_not_listed_is_asked_about_ag
 TAKEN = make_host("aaaa", make_instance(status="TERMINATED"), make_node(cordoned_by=MARK))
 LEFT = ready_host("bbbb", "1002", cordoned_by=MARK)
 RECREATE = make_group(recoveryPolicy="RecreateSlice")
+PREEMPTED = replace(TAKEN, hint=(Reason.PREEMPTED, "Instance was preempted."))
+FAILED = replace(TAKEN, hint=(Reason.HOST_ERROR, "Instance terminated by Compute Engine."))
 
 
 @pytest.mark.parametrize(
     ("hosts", "group", "deleted"),
     [
-        pytest.param((TAKEN, LEFT), RECREATE, True, id="a VM was taken and the policy says so"),
-        pytest.param((TAKEN, LEFT), GROUP, False, id="not when the policy is Manual"),
+        pytest.param((PREEMPTED, LEFT), RECREATE, True, id="a VM was taken and the policy says so"),
+        pytest.param((PREEMPTED, LEFT), GROUP, False, id="not when the policy is Manual"),
+        pytest.param((FAILED, LEFT), RECREATE, False, id="not when Compute Engine restarts the VM by itself"),
         pytest.param((LEFT,), RECREATE, False, id="not when no VM was taken"),
         pytest.param(
-            (TAKEN, make_host("bbbb", make_instance("bbbb", id="1002", status="STAGING"))),
+            (PREEMPTED, make_host("bbbb", make_instance("bbbb", id="1002", status="STAGING"))),
             RECREATE,
             False,
             id="not while VMs come back",

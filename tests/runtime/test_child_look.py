@@ -6,6 +6,7 @@ from typing import Any
 
 from controller.api.constants import FINALIZER
 from controller.api.resources import ChildStatus, Resource
+from controller.core.child import status_of
 from controller.core.children import child_key, child_manifest
 from controller.core.failures import Conflict, Gone, NoCapacity, Rejected, Retry
 from controller.core.merge_patch import merge_patch
@@ -16,7 +17,7 @@ from controller.core.plan import Policy
 from controller.runtime.apply import Applier
 from controller.runtime.child_look import ChildLook
 from controller.runtime.mailbox import Next
-from controller.runtime.observe import Observer, status_of
+from controller.runtime.observe import Observer
 from controller.runtime.statuses import StatusWriter
 from controller.runtime.token_work import TokenWork
 from tests.core.builders import GROUP, GROUP_KEY, make_ref

@@ -11,8 +11,10 @@ from controller.core.failures import Retry
 from controller.core.model import Cause, Key, Kind, Scope, Wake
 from controller.core.observed import NodeView
 from controller.core.plan import Policy
+from controller.runtime.apply import Applier
 from controller.runtime.dispatch import Dispatch
 from controller.runtime.housekeeping import Housekeeping
+from controller.runtime.token_work import TokenWork
 from tests.core.builders import GROUP, GROUP_KEY, UID, ago, make_node, make_token, vm
 from tests.runtime.virtual_time import BEGINNING, elapsed
 from tests.runtime.world import World
@@ -227,7 +229,9 @@ class Keeping(Dispatching):
         super().__init__(*seen)
         for raw in seen:
             self.cluster.objects[Kind(raw["kind"])][raw["metadata"]["name"]] = raw
-        self.keeping = Housekeeping(self.env, self.dispatch)
+        tokens = TokenWork(self.env, signature_wait=0)
+        applier = Applier(self.env, tokens, self.auditor, self.dispatch.changed)
+        self.keeping = Housekeeping(self.env, self.dispatch, applier)
 
     def drift(self) -> float | None:
         """What rounds had found."""
@@ -256,6 +260,9 @@ async def test_the_token_of_a_group_that_is_gone_is_revoked_under_the_lease() ->
     await world.keeping.start()
     await world.keeping.again()
     assert ([*world.cluster.tokens], world.vault.live, world.checks) == (["tok001"], 1, 1)
+    assert [(record.action, record.group, record.outcome) for record in world.records.records] == [
+        ("RevokeToken", "default/gone", "done")
+    ]
 
 
 async def rounds_within(world: Keeping, seconds: float) -> list[float]:

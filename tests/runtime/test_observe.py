@@ -7,6 +7,7 @@ import pytest
 
 from controller.api.constants import FINALIZER
 from controller.api.resources import ManagedInstanceGroup, Resource, TPUNodeGroup, parse
+from controller.core.child import status_of
 from controller.core.children import child_key, child_manifest
 from controller.core.failures import Retry
 from controller.core.model import Cause, Kind, Scope, Wake
@@ -15,7 +16,7 @@ from controller.core.plan import Policy, Recheck
 from controller.runtime.apply import Applier
 from controller.runtime.child_look import ChildLook
 from controller.runtime.knowledge import brought_template, mig_key
-from controller.runtime.observe import Observer, status_of
+from controller.runtime.observe import Observer
 from controller.runtime.statuses import StatusWriter
 from controller.runtime.token_work import TokenWork
 from tests.core.builders import (
