@@ -19,6 +19,8 @@ from tests.needs import need
 from tests.sinks.conftest import LoopClock
 from tests.sinks.test_subscription import acking, reading
 
+pytestmark = pytest.mark.emulator
+
 LIMITS = Limits(backoff_min=0.05, backoff_max=0.2, probe_interval=0.5, probe_timeout=5, ack_deadline=10, later=1)
 
 

@@ -16,7 +16,7 @@ from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2
 from google.cloud.logging_v2.services.logging_service_v2.transports import LoggingServiceV2GrpcAsyncIOTransport
 
 from simulator.__main__ import main
-from simulator.pubsub.emulator import find_emulator
+from tests.needs import need
 from tests.simulator.app.conftest import Process, Start
 
 FAST = ("--seed", "7", "--timings", "0.2", "--log-latency", "0.2")
@@ -176,7 +176,15 @@ def test_a_wrong_option_is_refused_with_what_is_allowed(
     assert complaint in capsys.readouterr().err
 
 
-@pytest.mark.skipif(find_emulator() is None, reason="Google's Pub/Sub emulator is not installed")
+@pytest.fixture
+def emulator() -> None:
+    """Google's Pub/Sub emulator is installed."""
+    need("cloud-pubsub-emulator")
+    need("java")
+
+
+@pytest.mark.emulator
+@pytest.mark.usefixtures("emulator")
 async def test_googles_emulator_carries_the_events_and_goes_with_the_simulator(start: Start) -> None:
     simulator = await start(*FAST, "--pubsub", "emulator")
     listening = asyncio.create_task(created(simulator, 1))
@@ -192,7 +200,8 @@ async def test_googles_emulator_carries_the_events_and_goes_with_the_simulator(s
         await asyncio.open_connection("127.0.0.1", port)
 
 
-@pytest.mark.skipif(find_emulator() is None, reason="Google's Pub/Sub emulator is not installed")
+@pytest.mark.emulator
+@pytest.mark.usefixtures("emulator")
 async def test_a_signal_while_the_emulator_starts_leaves_no_process() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "simulator", "--pubsub", "emulator", stdout=asyncio.subprocess.PIPE

@@ -13,6 +13,8 @@ from tests.needs import need
 from tests.simulator.kube.client import Api
 from tests.simulator.kube.widgets import widget, widgets
 
+pytestmark = pytest.mark.kubectl
+
 Json = dict[str, Any]
 
 

@@ -18,9 +18,10 @@ from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcAsyncI
 from simulator.calls import CallCounts
 from simulator.faults import Faults
 from simulator.pubsub.broker import Broker
-from simulator.pubsub.emulator import Emulator, find_emulator
+from simulator.pubsub.emulator import Emulator
 from simulator.pubsub.face import PubSubFace
 from simulator.rpc import serving
+from tests.needs import need
 
 _projects = itertools.count(1)
 
@@ -122,14 +123,14 @@ async def ours(embedded: Embedded) -> AsyncIterator[PubSub]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def emulator_endpoint() -> AsyncIterator[str]:
-    if find_emulator() is None:
-        pytest.skip("Google's Pub/Sub emulator is not installed")
+    need("cloud-pubsub-emulator")
+    need("java")
     emulator = await Emulator.start()
     yield emulator.endpoint
     await emulator.stop()
 
 
-@pytest.fixture(params=["embedded", "emulator"])
+@pytest.fixture(params=["embedded", pytest.param("emulator", marks=pytest.mark.emulator)])
 def endpoint(request: pytest.FixtureRequest) -> str:
     if request.param == "embedded":
         embedded: Embedded = request.getfixturevalue("embedded")
