@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import kopf
+import structlog
 
 from controller.adapters.kube_client import load_configuration
 from controller.adapters.kube_errors import failure_of
@@ -21,7 +22,7 @@ from controller.api.constants import GROUP, VERSION
 from controller.core.model import Kind
 from controller.runtime.ports import Json
 
-logger: Final = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 #: (kind, type, object): type is None for an object of the first list, else ADDED, MODIFIED or DELETED.
 OnEvent = Callable[[Kind, str | None, Json], None]
@@ -83,7 +84,7 @@ class CustomResourceWatch:
             self._loop.call_soon_threadsafe(self._stopping.set)
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join, timeout)
         if self._thread.is_alive():
-            logger.warning("kopf did not stop within %g s; its thread ends with the process.", timeout)
+            log.warning("kopf did not stop in time; its thread ends with the process", seconds=timeout)
         self._thread = None
 
     def _main(self) -> None:
@@ -105,7 +106,7 @@ class CustomResourceWatch:
                 return
             failures = 1 if loop.time() - begun > _HEALTHY else failures + 1
             delay = self._backoff[min(failures, len(self._backoff)) - 1]
-            logger.warning("The watch of custom resources ended: %s. It is started again in %g s.", problem, delay)
+            log.warning("watch of custom resources ended; it is started again", problem=problem, in_seconds=delay)
             self._post(self._on_state, False, problem)  # noqa: FBT003 - the state is the value
             try:
                 async with asyncio.timeout(delay):
@@ -195,7 +196,7 @@ async def _end(roots: "set[asyncio.Task[Any]]", ours: "set[asyncio.Task[Any]]") 
         await asyncio.wait(left, timeout=_BETWEEN)
     for task in kopfs:
         if not task.done():
-            logger.warning("The task %r of kopf does not end; it is left behind.", task.get_name())
+            log.warning("a task of kopf does not end; it is left behind", task=task.get_name())
         elif not task.cancelled():
             task.exception()
 
@@ -215,7 +216,7 @@ def _expected(record: logging.LogRecord) -> bool:
 
 def _quieten() -> None:
     """Warnings of kopf go to the root logger's handlers; its account of each step does not."""
-    logging.getLogger("kopf").setLevel(logging.WARNING)
-    running = logging.getLogger("kopf._core.reactor.running")
+    logging.getLogger("kopf").setLevel(logging.WARNING)  # noqa: TID251 - kopf's own logger
+    running = logging.getLogger("kopf._core.reactor.running")  # noqa: TID251 - kopf's own logger
     if _expected not in running.filters:
         running.addFilter(_expected)

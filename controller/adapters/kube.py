@@ -5,13 +5,13 @@ It never retries and never decides: a Conflict goes back to the caller, who read
 
 import asyncio
 import hashlib
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+import structlog
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pydantic import SecretStr
@@ -27,7 +27,7 @@ from controller.core.model import Key, Kind
 from controller.core.observed import Taint, TokenView
 from controller.runtime.ports import Clock, Json
 
-logger: Final = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _CUSTOM: Final = f"/apis/{API_VERSION}"
 _CORE: Final = "/api/v1"
@@ -163,7 +163,7 @@ class KubeCluster:
         except Conflict:
             return
         except Failure as failure:
-            logger.warning("The Event %s for %s was not posted: %s", reason, key, failure)
+            log.warning("Kubernetes Event not posted", key=str(key), reason=reason, failure=str(failure))
 
     async def server_version(self) -> tuple[int, int]:
         """(major, minor) of the API server."""

@@ -6,17 +6,18 @@ and back off, a bug in the sink too, and both are followed by a fresh list.
 """
 
 import asyncio
-import logging
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Final, Protocol
+
+import structlog
 
 from controller.adapters.kube_client import Call, KubeClient
 from controller.adapters.kube_errors import failure_of_answer, is_expired
 from controller.core.failures import Failure
 from controller.runtime.ports import Json
 
-logger: Final = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 #: Seconds before the first, second, ... attempt after a failure; the last is kept.
 BACKOFF: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
@@ -81,7 +82,7 @@ class ListWatch:
             except Failure as failure:
                 failures = self._failed(failure, failures)
             except Exception:
-                logger.exception("A change of %s could not be taken in; it is listed again.", self._listing.resource)
+                log.exception("change not taken in; everything is listed again", resource=self._listing.resource)
                 self._version = ""
                 failures += 1
             if failures:
@@ -92,7 +93,8 @@ class ListWatch:
             self._version = ""
         else:
             self.problem = str(failure)
-            logger.log(logging.WARNING if failures else logging.INFO, "%s", failure)
+            tell = log.warning if failures else log.info
+            tell("watch will be repeated", resource=self._listing.resource, failure=str(failure))
         return failures + 1
 
     async def _list_if_needed(self) -> None:

@@ -6,12 +6,12 @@ tokens are listed as metadata, so a list holds no secret.
 
 import asyncio
 import base64
-import logging
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import structlog
 from pydantic import SecretStr
 
 from controller.adapters.kube_client import Call, KubeClient, path_of
@@ -27,7 +27,7 @@ from controller.core.failures import Bug
 from controller.core.observed import TokenView
 from controller.runtime.ports import Json
 
-logger: Final = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 NAMESPACE: Final = "kube-system"
 SELECTOR: Final = f"{LABEL_TOKEN_GROUP_NAME},{LABEL_TOKEN_INSTANCE_ID}"
@@ -97,10 +97,9 @@ def token_view(obj: Mapping[str, Any]) -> TokenView | None:
             created=datetime.fromisoformat(metadata["creationTimestamp"]),
         )
     except (KeyError, ValueError):
-        logger.warning(
-            "The Secret %s/%s bears our labels but not all that we write on one; delete it if nobody else needs it.",
-            NAMESPACE,
-            metadata["name"],
+        log.warning(
+            "Secret bears our labels, but not all that we write on one; delete it if nobody else needs it",
+            secret=f"{NAMESPACE}/{metadata['name']}",
         )
         return None
 

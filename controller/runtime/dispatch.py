@@ -2,16 +2,12 @@
 
 from collections.abc import Callable
 
-import structlog
-
 from controller.api.resources import TPUNodeGroup
 from controller.core.model import Cause, Key, Kind, Scope, Wake
 from controller.core.observed import NodeView
 from controller.runtime.custom_resources import Change, owner_of
 from controller.runtime.env import Env
 from controller.runtime.ports import Json
-
-log = structlog.get_logger(__name__)
 
 
 class Dispatch:

@@ -7,17 +7,18 @@ has stopped before another begins. Times in the record are for people; nobody co
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final, Protocol, TypeVar
+from typing import Protocol, TypeVar
+
+import structlog
 
 from controller.core.failures import Conflict, Failure, Gone, Retry
 from controller.runtime.ports import Clock, Rest
 
-logger: Final = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -113,11 +114,11 @@ class Leadership:
                     await self._take(current)
                     continue
             except Conflict:
-                logger.info("Another replica was first to take the lease.")
+                log.info("another replica was first to take the lease", identity=self._identity)
             except Failure as failure:
-                logger.warning("The lease could not be read or taken: %s", failure)
+                log.warning("lease could not be read or taken", failure=str(failure))
             await self._clock.sleep(self._pause())
-        logger.info("%s leads.", self._identity)
+        log.info("leads", identity=self._identity)
         self._renewing = asyncio.create_task(self._keep(), name="lease renewal")
 
     async def release(self) -> None:
@@ -134,7 +135,7 @@ class Leadership:
             now = self._clock.now()
             await self._timed(self._store.update(replace(held, holder="", duration=timedelta(seconds=1), renewed=now)))
         except Failure as failure:
-            logger.info("The lease was not given up, it runs out by itself: %s", failure)
+            log.info("lease not given up; it runs out by itself", failure=str(failure))
 
     def _is_free(self, current: LeaseRecord | None, seen_at: float) -> bool:
         if current is None or current.holder in {"", self._identity}:
@@ -164,11 +165,11 @@ class Leadership:
         """Renew until the lease is lost, by a taker, by silence or by a bug of ours."""
         try:
             await self._renew_in_time()
-            logger.error("%s could not renew the lease in time.", self._identity)
+            log.error("lease not renewed in time", identity=self._identity)
         except NotLeader as loss:
-            logger.error("%s", loss)  # noqa: TRY400 - the loss is no error of the code
+            log.error("lease lost", loss=str(loss))  # noqa: TRY400 - the loss is no error of the code
         except Exception:
-            logger.exception("Renewing the lease failed in a way that is not known.")
+            log.exception("renewing the lease failed in a way that is not known")
         self.lost.set()
 
     async def _renew_in_time(self) -> None:
@@ -177,7 +178,7 @@ class Leadership:
             try:
                 await self._renew()
             except Failure as failure:
-                logger.warning("The lease was not renewed: %s", failure)
+                log.warning("lease not renewed", failure=str(failure))
 
     async def _renew(self) -> None:
         held = self._held

@@ -22,7 +22,7 @@ from sinks.audit.entries import to_message
 from sinks.audit.record import AuditRecord, Outcome
 from sinks.channel import gapic_clients
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logging.getLogger(__name__)  # noqa: TID251 - sinks do not know how the program logs
 
 ClientFactory = Callable[[], Awaitable[Any] | Any]
 

@@ -15,7 +15,7 @@ from sinks.intake.delivery import Counts, Delivery, Limits, Verdict
 from sinks.intake.outbox import Outbox
 from sinks.intake.trouble import SilentStreamError, StreamEndedError
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logging.getLogger(__name__)  # noqa: TID251 - sinks do not know how the program logs
 #: The handler may have the event loop for so long at a stretch, in seconds.
 _SLICE: Final = 0.01
 #: A server that refuses a stream has so long to say so before it is asked whether it is there, in seconds. Cancelling

@@ -23,7 +23,7 @@ from sinks.intake.outbox import Outbox
 from sinks.intake.stream import Handler, Stream
 from sinks.intake.trouble import describe
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logging.getLogger(__name__)  # noqa: TID251 - sinks do not know how the program logs
 
 ClientFactory = Callable[[], Awaitable[Any] | Any]
 

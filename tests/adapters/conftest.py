@@ -1,16 +1,25 @@
 """The servers and clients that the adapters' tests share."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from controller.adapters.kube_client import KubeClient
 from tests.adapters.fakes import FakeClock
 from tests.adapters.scripted_server import ScriptedServer, serving
 
 BEARER = "the-bearer-of-the-test"
+
+
+@pytest.fixture
+def logged() -> Iterator[list[EventDict]]:
+    """What the program logs, as it is logged."""
+    with capture_logs() as lines:
+        yield lines
 
 
 @pytest.fixture

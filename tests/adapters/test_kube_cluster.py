@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import logging
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pydantic import SecretStr
+from structlog.typing import EventDict
 
 from controller.adapters.kube import KubeCluster
 from controller.adapters.kube_client import METADATA_LIST, KubeClient
@@ -178,7 +178,7 @@ async def test_a_secret_of_another_form_is_our_bug_and_is_not_quoted(secret: str
 
 
 async def test_tokens_are_listed_as_metadata_and_a_broken_one_is_left_out(
-    cluster: KubeCluster, server: ScriptedServer, caplog: pytest.LogCaptureFixture
+    cluster: KubeCluster, server: ScriptedServer, logged: list[EventDict]
 ) -> None:
     metadata = {
         "name": "bootstrap-token-abcdef",
@@ -196,7 +196,9 @@ async def test_tokens_are_listed_as_metadata_and_a_broken_one_is_left_out(
     [asked] = server.asked
     assert asked.headers["Accept"] == METADATA_LIST
     assert asked.query["labelSelector"] == "tpu.google.com/node-group-name,tpu.google.com/instance-id"
-    assert "kube-system/bootstrap-token-broken" in caplog.text
+    assert [(line["log_level"], line["secret"]) for line in logged] == [
+        ("warning", "kube-system/bootstrap-token-broken")
+    ]
 
 
 async def test_a_token_that_is_gone_already_is_deleted(cluster: KubeCluster, server: ScriptedServer) -> None:
@@ -315,15 +317,14 @@ async def test_a_node_of_another_uid_is_not_deleted(cluster: KubeCluster, server
 
 
 async def test_an_event_is_for_people_and_never_raises(
-    cluster: KubeCluster, server: ScriptedServer, caplog: pytest.LogCaptureFixture
+    cluster: KubeCluster, server: ScriptedServer, logged: list[EventDict]
 ) -> None:
     path = "/api/v1/namespaces/research/events"
     server.answer("POST", path, {})
     server.answer("POST", path, refused(409, "AlreadyExists"), 409)
     server.answer("POST", path, refused(403, "Forbidden"), 403)
-    with caplog.at_level(logging.WARNING):
-        for _ in range(3):
-            await cluster.post_event(KEY, "u1", warning=True, reason="Stockout", message="none left", at=AT)
+    for _ in range(3):
+        await cluster.post_event(KEY, "u1", warning=True, reason="Stockout", message="none left", at=AT)
     bodies = [asked.body for asked in server.asked]
     assert bodies[0] == bodies[1] == bodies[2]
     assert re.fullmatch(r"slice-a\.[0-9a-f]{16}", bodies[0]["metadata"]["name"])
@@ -340,7 +341,7 @@ async def test_an_event_is_for_people_and_never_raises(
         },
         "firstTimestamp": "2026-12-01T10:00:00Z",
     }
-    assert len(caplog.records) == 1
+    assert [line["event"] for line in logged] == ["Kubernetes Event not posted"]
 
 
 async def test_the_version_of_the_server_is_two_numbers(cluster: KubeCluster, server: ScriptedServer) -> None:

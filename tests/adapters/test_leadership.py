@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from structlog.typing import EventDict
 
 from controller.core.failures import Conflict, Gone, Retry
 from controller.runtime.leadership import Leadership, LeaseRecord, LeaseTimes, NotLeader
@@ -273,7 +274,7 @@ async def test_a_renewal_whose_answer_was_lost_is_found_and_goes_on(started: lis
 
 
 async def test_a_lease_that_another_took_is_lost_at_the_next_renewal(
-    started: list[Leadership], caplog: pytest.LogCaptureFixture
+    started: list[Leadership], logged: list[EventDict]
 ) -> None:
     store, clock = MemoryLease(), SteppedClock()
     leader = Leadership(store, clock, NoJitter(), "pod-a")
@@ -282,7 +283,9 @@ async def test_a_lease_that_another_took_is_lost_at_the_next_renewal(
     store.record = held_by("pod-b", "9")
     await clock.passes(2.0)
     assert leader.lost.is_set()
-    assert "pod-a lost the lease: pod-b holds it now." in caplog.text
+    assert [line["loss"] for line in logged if line["event"] == "lease lost"] == [
+        "pod-a lost the lease: pod-b holds it now."
+    ]
     await leader.release()
     assert store.record == held_by("pod-b", "9")
 
