@@ -7,7 +7,6 @@ is given up last.
 
 import asyncio
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from typing import Any
@@ -38,11 +37,9 @@ from sinks.intake.subscription import Subscription, client_for
 
 log = structlog.get_logger(__name__)
 
-_OK, _FAILED = 0, 1
-
 
 class Operator:
-    """One replica. `run` returns the exit code."""
+    """One replica."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -55,19 +52,18 @@ class Operator:
         self._crash: list[str] = []
         self._stream = StreamState(connected=False, since=0.0)
         self._watching = (False, "the watch of custom resources has not begun")
+        self._nodes: NodeWatch | None = None
         self._leading = not settings.leader_election
 
-    async def run(self) -> int:
-        """Start, work until stopped, stop."""
+    async def run(self) -> tuple[str, ...]:
+        """Start, work until stopped, stop. Returns what ended it, a line each; nothing when it was told to stop."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         async with self._stack:
             self._in_background(self._start(), "start")
             await self._stopping.wait()
-        for line in self._crash:
-            print(f"tpu-node-group: {line}", file=sys.stderr)  # noqa: T201 - the command line's own voice
-        return _FAILED if self._crash else _OK
+        return tuple(self._crash)
 
     async def _start(self) -> None:
         await self._serve_health()
@@ -182,6 +178,7 @@ class Operator:
     async def _watch_kubernetes(self, client: KubeClient, env: Env, parts: Parts) -> None:
         synced = asyncio.Event()
         nodes = NodeWatch(client, parts.dispatch.node, synced.set, on_heartbeat=parts.dispatch.node_spoke)
+        self._nodes = nodes
         env.knowledge.nodes = nodes.nodes
         self._in_background(nodes.run(), "nodes")
         await synced.wait()
@@ -225,6 +222,8 @@ class Operator:
         """What keeps the operator from its work, for readiness."""
         watching, trouble = self._watching
         problems = [] if self._leading else ["waits for the lease"]
+        if self._nodes is not None and self._nodes.problem:
+            problems.append(f"Nodes are not watched: {self._nodes.problem}")
         if not watching:
             problems.append(trouble or "custom resources are not watched")
         if not self._stream.connected:
@@ -266,11 +265,11 @@ async def _crds_are_there(cluster: KubeCluster) -> None:
             ) from None
 
 
-def run(settings: Settings) -> int:
-    """Be the operator until stopped. Returns the exit code."""
+def run(settings: Settings) -> tuple[str, ...]:
+    """Be the operator until stopped. Returns what ended it, a line each; nothing when it was told to stop."""
     configure(settings.log_level, settings.log_format)
 
-    async def main() -> int:
+    async def main() -> tuple[str, ...]:
         return await Operator(settings).run()
 
     return asyncio.run(main())

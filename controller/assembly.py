@@ -2,6 +2,7 @@
 
 import importlib.resources
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -100,22 +101,10 @@ def assemble(settings: Settings, env: Env, records: CloudLogging) -> Parts:
         for key in env.knowledge.resources.keys(Kind.GROUP):
             mailboxes.post(key, Wake(Scope.NONE, cause))
 
-    def canary() -> None:
-        now = env.clock.now()
-        records.write_entry(canary_entry(settings.project, settings.cluster_name, settings.identity, now))
-
     def events(_project: str) -> Verdict:
         return hearing.verdict
 
-    hearing = Hearing(
-        env.clock,
-        env.metrics,
-        canary,
-        everybody_looks,
-        writer=settings.identity,
-        interval=settings.canary_interval,
-        limit=settings.deaf_limit,
-    )
+    hearing = _hearing(settings, env, records, everybody_looks)
     tokens = TokenWork(env, signature_wait=settings.signature_wait.total_seconds())
     applier = Applier(env, tokens, auditor, changed, pass_limit=settings.pass_limit.total_seconds())
     observer, statuses = Observer(env), StatusWriter(env)
@@ -129,4 +118,24 @@ def assemble(settings: Settings, env: Env, records: CloudLogging) -> Parts:
     mailboxes = Mailboxes(Reconciler(env, groups, children).look, env.clock, env.rest, limits)
     dispatch = Dispatch(env, mailboxes.post, mailboxes.forget)
     intake = Intake(env.knowledge, hearing, mailboxes.post, env.clock, env.metrics)
+    env.metrics.waiting.set_function(lambda: mailboxes.waiting)
+    env.metrics.records_dropped.set_function(lambda: records.counts.dropped + lines.dropped)
     return Parts(mailboxes, dispatch, hearing, intake, Housekeeping(env, dispatch, applier))
+
+
+def _hearing(settings: Settings, env: Env, records: CloudLogging, on_change: Callable[[], None]) -> Hearing:
+    """The canary's way out and back; it is written like the audit records."""
+
+    def write() -> None:
+        now = env.clock.now()
+        records.write_entry(canary_entry(settings.project, settings.cluster_name, settings.identity, now))
+
+    return Hearing(
+        env.clock,
+        env.metrics,
+        write,
+        on_change,
+        writer=settings.identity,
+        interval=settings.canary_interval,
+        limit=settings.deaf_limit,
+    )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from controller.cli.errors import CommandError
+from controller.cli.errors import FAILED, CommandError
 from controller.settings import Settings, SettingsError, flag_name, load
 from controller.settings.reference import default_of, group_of
 
@@ -59,4 +59,6 @@ def command(
         raise CommandError(*error.problems) from None
     from controller.app import run  # noqa: PLC0415 - imports Google's clients: seconds
 
-    return run(settings)
+    if problems := run(settings):
+        raise CommandError(*problems, code=FAILED)
+    return 0

@@ -41,6 +41,9 @@ class Metrics:
         self.actions = Counter("tpu_actions", "Actions, by outcome.", ["action", "outcome"], registry=r)
         self.tokens_live = Gauge("tpu_tokens_live", "Bootstrap tokens of ours that live.", registry=r)
         self.waiting = Gauge("tpu_keys_waiting", "Keys with a look waiting or running.", registry=r)
+        self.records_dropped = Gauge(
+            "tpu_audit_records_dropped", "Audit records that one of their copies lacks, since the start.", registry=r
+        )
         self.leader = Gauge("tpu_leader", "1 while this replica leads.", registry=r)
         self.events_flowing = Gauge("tpu_events_flowing", "0 while the operator is deaf.", registry=r)
         self._reasons: set[str] = set()
