@@ -33,17 +33,13 @@ def configure(level: str, style: str) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
-    renderer: Any = (
-        structlog.processors.JSONRenderer(sort_keys=True)
-        if style == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
-    formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, _as_cloud_logging, renderer],
-    )
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(style)],
+        )
+    )
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(number)
@@ -51,12 +47,18 @@ def configure(level: str, style: str) -> None:
         logging.getLogger(name).setLevel(max(number, logging.WARNING))
 
 
+def _rendering(style: str) -> list[Any]:
+    if style == "json":
+        return [_with_severity, structlog.processors.JSONRenderer(sort_keys=True)]
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+
+
 def _without_tokens(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """The last line of defence: no text that has the form of a join token leaves this process."""
     return {key: redacted(value) if isinstance(value, str) else value for key, value in event.items()}
 
 
-def _as_cloud_logging(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Cloud Logging reads `severity`; people read `level`: both are there."""
+def _with_severity(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Cloud Logging reads `severity`, not `level`."""
     event["severity"] = str(event.get("level", "info")).upper()
     return event
