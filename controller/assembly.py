@@ -9,10 +9,10 @@ import structlog
 
 from controller.api.constants import LOG_ACTIONS
 from controller.core.desired import BootImages
-from controller.core.group_status import Verdict
 from controller.core.model import Cause, Key, Kind, Scope, Wake
 from controller.core.plan import Policy
 from controller.core.startup import rendered
+from controller.core.verdicts import Verdict
 from controller.runtime.apply import Applier
 from controller.runtime.auditing import Auditor
 from controller.runtime.child_look import ChildLook

@@ -5,16 +5,15 @@ from datetime import datetime
 
 from controller.api.conditions import get_condition, set_condition
 from controller.api.reasons import ConditionType, Reason
-from controller.api.resources import ChildStatus, Resource
+from controller.api.resources import ChildStatus
 from controller.core.actions import DeleteResource, InsertResource, Outcome
 from controller.core.child import ChildPlan, ChildSnapshot, outcome_is_known
-from controller.core.failures import Failure, NoCapacity, Rejected
-from controller.core.gce_errors import is_quota, operation_failure
-from controller.core.group_status import Verdict
+from controller.core.failures import Failure
 from controller.core.model import Kind
 from controller.core.names import bears_mark
-from controller.core.observed import MigView, OperationError
+from controller.core.observed import MigView
 from controller.core.retries import is_settled
+from controller.core.verdicts import Verdict, creation_verdict, failure_verdict
 
 #: Reasons that a user must be able to read until something better is true.
 _STICKY = frozenset(
@@ -88,15 +87,6 @@ def child_verdict(snapshot: ChildSnapshot, decided: ChildPlan, failure: Failure 
     return Verdict("False", Reason.PROVISIONING, f"{snapshot.ref.path} is being created")
 
 
-def failure_verdict(failure: Failure, *, operation: bool) -> Verdict:
-    """A failure in the words of a condition. `operation`: an accepted operation ended so."""
-    if isinstance(failure, NoCapacity):
-        return Verdict("False", Reason.QUOTA_EXCEEDED if is_quota(failure.code) else Reason.STOCKOUT, str(failure))
-    if isinstance(failure, Rejected):
-        return Verdict("False", Reason.OPERATION_FAILED if operation else Reason.REQUEST_REJECTED, str(failure))
-    return Verdict("False", Reason.OPERATION_FAILED if operation else Reason.RECONCILE_ERROR, str(failure))
-
-
 def _deleting(snapshot: ChildSnapshot, failure: Failure | None) -> Verdict:
     reason = {
         Kind.MIG: Reason.DELETING_MIG,
@@ -126,20 +116,5 @@ def _mig_verdict(path: str, mig: MigView) -> Verdict:
     if up and not mig.bulk_in_progress:
         return Verdict("True", Reason.CREATED, f"all {mig.target_size} VMs of {path} run")
     if mig.bulk_error is not None:
-        return bulk_verdict(mig.bulk_error)
+        return creation_verdict(mig.bulk_error)
     return Verdict("False", Reason.UNSTABLE, f"{mig.running} of {mig.target_size} VMs of {path} run")
-
-
-def bulk_verdict(error: OperationError) -> Verdict:
-    """Why a bulk request waits."""
-    failure = operation_failure(error)
-    if isinstance(failure, NoCapacity):
-        return failure_verdict(failure, operation=True)
-    return Verdict("False", Reason.INSTANCES_CREATION_FAILED, str(failure))
-
-
-def failed_child_status(child: Resource, status: ChildStatus, failure: Failure, now: datetime) -> ChildStatus:
-    """The status when a look could not be finished: all else stays as it was said last."""
-    verdict = Verdict("Unknown", Reason.RECONCILE_ERROR, str(failure))
-    condition = verdict.condition(ConditionType.READY, now, child.metadata.generation)
-    return status.model_copy(update={"conditions": set_condition(status.conditions, condition, now)})

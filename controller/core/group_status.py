@@ -6,20 +6,19 @@ change, then what GCE lacks, then what was lost, then what is merely not there y
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from controller.api.conditions import Condition, Status, get_condition, set_condition
+from controller.api.conditions import Status, set_condition
 from controller.api.reasons import ConditionType, Reason
-from controller.api.resources import NodeStatus, NodeSummary, TPUNodeGroup, TPUNodeGroupStatus
+from controller.api.resources import NodeStatus, NodeSummary, TPUNodeGroupStatus
 from controller.core.actions import Outcome
 from controller.core.children import wanted_kinds
-from controller.core.failures import Failure, NoCapacity, Rejected
-from controller.core.gce_errors import is_quota, operation_failure
+from controller.core.failures import Rejected
 from controller.core.join import HostState, Phase
 from controller.core.model import Kind
 from controller.core.snapshot import GroupSnapshot
 from controller.core.teardown import teardown_stage
+from controller.core.verdicts import Verdict, creation_verdict
 
 _MAX_NODES_LISTED = 50
 _CHILD_CONDITIONS = {
@@ -28,26 +27,6 @@ _CHILD_CONDITIONS = {
     Kind.MIG: ConditionType.MANAGED_INSTANCE_GROUP_READY,
 }
 _JOINED = frozenset({Phase.JOINED, Phase.READY})
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The content of a condition."""
-
-    status: Status
-    reason: str
-    message: str
-
-    def condition(self, type_: str, now: datetime, generation: int) -> Condition:
-        """The condition of this type that says so."""
-        return Condition(
-            type=type_,
-            status=self.status,
-            reason=self.reason,
-            message=self.message,
-            last_transition_time=now,
-            observed_generation=generation,
-        )
 
 
 def group_status(
@@ -154,12 +133,7 @@ def _refused_action(outcomes: Sequence[Outcome]) -> Verdict | None:
 def _no_capacity(snapshot: GroupSnapshot) -> Verdict | None:
     if snapshot.mig is not None and snapshot.mig.running >= snapshot.group.spec.node_count:
         return None
-    for error in snapshot.errors:
-        failure = operation_failure(error)
-        if isinstance(failure, NoCapacity):
-            return Verdict("False", Reason.QUOTA_EXCEEDED if is_quota(error.code) else Reason.STOCKOUT, str(failure))
-        return Verdict("False", Reason.INSTANCES_CREATION_FAILED, str(failure))
-    return None
+    return creation_verdict(snapshot.errors[0]) if snapshot.errors else None
 
 
 def _lost(snapshot: GroupSnapshot, states: Sequence[HostState]) -> Verdict | None:
@@ -255,17 +229,3 @@ def only_details_differ(old: TPUNodeGroupStatus, fresh: TPUNodeGroupStatus) -> b
         return [(condition.type, condition.status, condition.reason) for condition in status.conditions]
 
     return old.observed_generation == fresh.observed_generation and decided(old) == decided(fresh)
-
-
-def is_ready(status: TPUNodeGroupStatus) -> bool:
-    """Whether the summary says Ready."""
-    condition = get_condition(status.conditions, ConditionType.READY)
-    return condition is not None and condition.status == "True"
-
-
-def failed_status(group: TPUNodeGroup, failure: Failure, now: datetime) -> TPUNodeGroupStatus:
-    """The status when a look could not be finished for a while: all else stays as it was said last."""
-    generation = group.metadata.generation
-    verdict = Verdict("Unknown", Reason.RECONCILE_ERROR, str(failure))
-    conditions = set_condition(group.status.conditions, verdict.condition(ConditionType.READY, now, generation), now)
-    return group.status.model_copy(update={"conditions": conditions})

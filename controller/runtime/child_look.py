@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from controller.api.resources import ChildStatus, Resource
 from controller.core.actions import Outcome, SetFinalizers
 from controller.core.child import ChildPlan, ChildSnapshot, child_rechecks, plan_child, status_of
-from controller.core.child_status import child_status, failed_child_status
+from controller.core.child_status import child_status
 from controller.core.failures import Failure
 from controller.core.model import Cause, Key, Kind, Scope, Wake
 from controller.core.retries import is_settled, lasts, retry_after
+from controller.core.verdicts import failed_status
 from controller.runtime.apply import Applier
 from controller.runtime.auditing import Pass
 from controller.runtime.custom_resources import owner_of
@@ -54,7 +55,7 @@ class ChildLook:
         memory = self._env.knowledge.memory(key)
         memory.failures += 1
         if lasts(memory.failures, failure):
-            await self._write(key, wake, failed_child_status(child, status_of(child), failure, self._env.clock.now()))
+            await self._write(key, wake, failed_status(child, status_of(child), failure, self._env.clock.now()))
         after = retry_after([failure], memory.failures, self._env.policy)
         return Next(retry=Wake(wake.scope | Scope.MIG, wake.cause), retry_after=after.total_seconds())
 

@@ -9,12 +9,13 @@ from controller.core.actions import Outcome, SetFinalizers
 from controller.core.children import child_ref
 from controller.core.failures import Failure
 from controller.core.group import plan_group
-from controller.core.group_status import Verdict, failed_status, group_status, only_details_differ
+from controller.core.group_status import group_status, only_details_differ
 from controller.core.join import Phase
 from controller.core.model import Key, Kind, Scope, Wake
 from controller.core.plan import Recheck
 from controller.core.retries import lasts, retry_after, retry_wake
 from controller.core.snapshot import GroupSnapshot
+from controller.core.verdicts import Verdict, failed_status
 from controller.runtime.apply import Applier
 from controller.runtime.auditing import Pass
 from controller.runtime.env import Env
@@ -71,7 +72,7 @@ class GroupLook:
         memory.failures += 1
         now = self._env.clock.now()
         if lasts(memory.failures, failure):
-            fresh = failed_status(group, failure, now)
+            fresh = failed_status(group, group.status, failure, now)
             await self._statuses.write(key, group, group.status, fresh)
         after = retry_after([failure], memory.failures, self._env.policy)
         return Next(retry=wake, retry_after=after.total_seconds())

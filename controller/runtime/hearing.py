@@ -10,7 +10,7 @@ from typing import Final
 
 from controller.api.constants import LOG_CANARY
 from controller.api.reasons import Reason
-from controller.core.group_status import Verdict
+from controller.core.verdicts import Verdict
 from controller.runtime.metrics import Metrics
 from controller.runtime.ports import Clock
 from sinks.intake.delivery import StreamState

@@ -9,17 +9,16 @@ from controller.api.reasons import Reason
 from controller.api.resources import (
     ChildStatus,
     ManagedInstanceGroupStatus,
-    WorkloadPolicy,
     WorkloadPolicyStatus,
 )
 from controller.core.actions import DeleteResource, InsertResource, Outcome
 from controller.core.child import ChildPlan, plan_child
-from controller.core.child_status import child_status, failed_child_status, failure_verdict
-from controller.core.failures import Bug, Conflict, Failure, NoCapacity, Rejected, Retry
-from controller.core.group_status import Verdict
+from controller.core.child_status import child_status
+from controller.core.failures import Conflict, Failure, Rejected, Retry
 from controller.core.model import Kind
 from controller.core.observed import MigView, OperationError, OperationView
 from controller.core.plan import Plan
+from controller.core.verdicts import Verdict
 from tests.core.builders import (
     NOW,
     POLICY,
@@ -160,21 +159,6 @@ def test_each_kind_has_its_own_word_for_its_deletion(kind: Kind, reason: str) ->
     assert ready(told(kind=kind, deleting=True, resource=make_resource(kind)))[1] == reason
 
 
-@pytest.mark.parametrize(
-    ("failure", "operation", "reason"),
-    [
-        (NoCapacity("x", "ZONE_RESOURCE_POOL_EXHAUSTED"), True, Reason.STOCKOUT),
-        (NoCapacity("x", "QUOTA_EXCEEDED"), False, Reason.QUOTA_EXCEEDED),
-        (Rejected("x"), False, Reason.REQUEST_REJECTED),
-        (Rejected("x"), True, Reason.OPERATION_FAILED),
-        (Bug("x"), True, Reason.OPERATION_FAILED),
-        (Retry("x"), False, Reason.RECONCILE_ERROR),
-    ],
-)
-def test_a_failure_has_its_reason(failure: Failure, operation: bool, reason: Reason) -> None:  # noqa: FBT001
-    assert failure_verdict(failure, operation=operation) == Verdict("False", reason, str(failure))
-
-
 def test_a_failed_operation_is_told_and_forgotten() -> None:
     failed = OperationView("op-1", done=True, error=OperationError("QUOTA_EXCEEDED", "Quota exceeded."))
     waiting = WorkloadPolicyStatus(request_id="r1", operation_name="op-1", operation_type="CREATE")
@@ -259,16 +243,6 @@ def test_a_mig_is_ready_when_all_its_vms_run(mig: MigView, verdict: tuple[str, s
     assert ready(status) == verdict
     assert isinstance(status, ManagedInstanceGroupStatus)
     assert status.url == MIG_PATH
-
-
-def test_a_look_that_could_not_be_finished_says_so_and_changes_nothing_else() -> None:
-    old = WorkloadPolicyStatus(
-        conditions=(make_condition(),), uri="u", request_id="r1", operation_name="op-1", observed_generation=1
-    )
-    policy = WorkloadPolicy.model_validate({"metadata": {"name": "p", "generation": 1}})
-    assert failed_child_status(policy, old, Retry("no answer", "504"), NOW) == old.model_copy(
-        update={"conditions": (make_ready("Unknown", "ReconcileError", "no answer (504)"),)}
-    )
 
 
 def test_a_status_said_twice_is_the_same() -> None:

@@ -4,25 +4,17 @@ from typing import Any
 
 import pytest
 
-from controller.api.conditions import get_condition
-from controller.api.reasons import ConditionType, Reason
-from controller.api.resources import NodeStatus, NodeSummary, TPUNodeGroup, TPUNodeGroupStatus
+from controller.api.reasons import Reason
+from controller.api.resources import NodeStatus, NodeSummary, TPUNodeGroupStatus
 from controller.core.actions import InjectToken, Outcome
 from controller.core.failures import Failure, Rejected, Retry
-from controller.core.group_status import (
-    Verdict,
-    failed_status,
-    group_status,
-    is_ready,
-    only_details_differ,
-    ready_verdict,
-)
+from controller.core.group_status import group_status, only_details_differ, ready_verdict
 from controller.core.join import Host
 from controller.core.model import Kind
 from controller.core.observed import MigView, OperationError
 from controller.core.snapshot import GroupSnapshot
+from controller.core.verdicts import Verdict
 from tests.core.builders import (
-    GROUP,
     NOW,
     ago,
     children,
@@ -349,16 +341,6 @@ def test_lost_hosts_are_counted_as_failed() -> None:
     assert status_of(make_snapshot(lost, B)).node_summary == NodeSummary(ready=1, reconciling=0, failed=1)
 
 
-def test_a_look_that_could_not_be_finished_says_so_and_changes_nothing_else() -> None:
-    old = make_ready_status().model_copy(update={"nodes_ready": "2/2"})
-    group: TPUNodeGroup = make_group(status=old)
-    told = failed_status(group, Retry("no answer", "504"), NOW)
-    condition = get_condition(told.conditions, ConditionType.READY)
-    assert condition is not None
-    assert (condition.status, condition.reason, condition.message) == ("Unknown", "ReconcileError", "no answer (504)")
-    assert told.nodes_ready == "2/2"
-
-
 @pytest.mark.parametrize(
     ("fresh", "details"),
     [
@@ -373,9 +355,3 @@ def test_a_look_that_could_not_be_finished_says_so_and_changes_nothing_else() ->
 )
 def test_what_anybody_acts_on_is_more_than_a_detail(fresh: TPUNodeGroupStatus, details: str) -> None:
     assert only_details_differ(make_ready_status(), fresh) is (details == "details")
-
-
-def test_a_group_is_ready_when_its_summary_says_so() -> None:
-    assert is_ready(make_ready_status())
-    assert not is_ready(make_ready_status("False", "Provisioning"))
-    assert not is_ready(GROUP.status)

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from datetime import timedelta
 
-from controller.core.group_status import Verdict
+from controller.core.verdicts import Verdict
 from controller.runtime.hearing import Hearing
 from controller.runtime.metrics import Metrics
 from sinks.intake.delivery import StreamState
