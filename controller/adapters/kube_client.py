@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -78,6 +79,7 @@ async def load_configuration(kubeconfig: str = "", context: str = "") -> Configu
     configuration.retries = None
     loader: Any = config
     with mapped(f"Reading the kubeconfig {kubeconfig or '(default)'}{f', context {context}' if context else ''}"):
+        _must_be_there(kubeconfig)
         if kubeconfig or context:
             await loader.load_kube_config(kubeconfig or None, context or None, client_configuration=configuration)
             return configuration
@@ -86,6 +88,12 @@ async def load_configuration(kubeconfig: str = "", context: str = "") -> Configu
         except config.ConfigException:
             loader.load_incluster_config(client_configuration=configuration)
     return configuration
+
+
+def _must_be_there(kubeconfig: str) -> None:
+    """The library takes a file that is not there for an empty one."""
+    if kubeconfig and not Path(kubeconfig).exists():
+        raise FileNotFoundError("there is no such file")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import aiohttp
+import yaml
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.config.config_exception import ConfigException
 
@@ -75,6 +76,7 @@ BY_CLASS: Final[Mapping[type[BaseException], _Make]] = MappingProxyType(
         Exception: Bug,
         ConfigException: _config,
         FileNotFoundError: _config,
+        yaml.YAMLError: _config,
         TimeoutError: _again,
         OSError: _again,
         json.JSONDecodeError: _again,
@@ -94,7 +96,8 @@ def failure_of(error: Exception, what: str) -> Failure:
         return failure_of_answer(int(error.status), str(error.body or error.reason or "").encode(), what)
     for base in type(error).__mro__:
         if base in BY_CLASS:
-            text = redacted(str(error).strip().rstrip(".")) or "no more is known"
+            # One line: a parser's complaint has several.
+            text = redacted(" ".join(str(error).split()).rstrip(".")) or "no more is known"
             return BY_CLASS[base](f"{what} failed: {text}.", type(error).__name__)
     return Bug(f"{what} failed.", type(error).__name__)
 

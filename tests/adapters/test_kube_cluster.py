@@ -344,11 +344,6 @@ async def test_an_event_is_for_people_and_never_raises(
     assert [line["event"] for line in logged] == ["Kubernetes Event not posted"]
 
 
-async def test_the_version_of_the_server_is_two_numbers(cluster: KubeCluster, server: ScriptedServer) -> None:
-    server.answer("GET", "/version", {"major": "1", "minor": "34+"})
-    assert await cluster.server_version() == (1, 34)
-
-
 def renew(kubeconfig: str) -> None:
     """What a plug-in or an administrator does: another bearer in the same file."""
     config = Path(kubeconfig)
@@ -358,18 +353,25 @@ def renew(kubeconfig: str) -> None:
 async def test_a_refused_login_reads_the_credentials_again(
     cluster: KubeCluster, server: ScriptedServer, kubeconfig: str
 ) -> None:
-    server.answer("GET", "/version", refused(401, "Unauthorized", "Unauthorized"), 401)
-    server.answer("GET", "/version", {"major": "1", "minor": "34"})
+    server.answer("GET", SECRETS, refused(401, "Unauthorized", "Unauthorized"), 401)
+    server.answer("GET", SECRETS, {"metadata": {}, "items": []})
     renew(kubeconfig)
     with pytest.raises(Retry, match="renew the operator's credentials"):
-        await cluster.server_version()
-    assert await cluster.server_version() == (1, 34)
+        await cluster.list_token_secrets()
+    assert await cluster.list_token_secrets() == ()
     assert server.asked[-1].headers["Authorization"] == "Bearer a-fresh-bearer"
 
 
 async def test_a_kubeconfig_that_is_not_there_is_rejected_with_what_to_do() -> None:
-    with pytest.raises(Rejected, match=r"Reading the kubeconfig /no/such/file failed: .*Name a kubeconfig"):
+    with pytest.raises(Rejected, match=r"kubeconfig /no/such/file failed: there is no such file\. Name a kubeconfig"):
         await KubeClient.connect("/no/such/file")
+
+
+async def test_a_kubeconfig_that_is_no_yaml_is_rejected_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text("no yaml: [", encoding="utf-8")
+    with pytest.raises(Rejected, match=r"while parsing a flow node expected [^\n]*\. Name a kubeconfig"):
+        await KubeClient.connect(str(file))
 
 
 async def test_a_context_that_is_not_there_is_rejected(kubeconfig: str) -> None:
@@ -386,8 +388,8 @@ async def test_calls_are_observed_with_their_outcome(server: ScriptedServer, kub
 
     client = await KubeClient.connect(kubeconfig, observe=observe)
     cluster = KubeCluster(client, clock)
-    server.answer("GET", "/version", {"major": "1", "minor": "34"})
-    await cluster.server_version()
+    server.answer("GET", SECRETS, {"metadata": {}, "items": []})
+    await cluster.list_token_secrets()
     await cluster.delete_node("vm-0", "u1", "7")
     await client.close()
-    assert seen == [("get version", "200"), ("delete nodes", "404")]
+    assert seen == [("list secrets", "200"), ("delete nodes", "404")]
