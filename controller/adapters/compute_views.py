@@ -55,7 +55,7 @@ def operation_view(operation: Any) -> OperationView:
 
 def policy_view(ref: ResourceRef, policy: Any) -> ResourceView:
     """A resource policy with its status."""
-    return ResourceView(ref, _id(policy.id), policy.self_link, policy.description, status=policy.status)
+    return ResourceView(ref, _id(policy.id), policy.description, status=policy.status)
 
 
 def template_view(ref: ResourceRef, template: Any) -> ResourceView:
@@ -68,9 +68,8 @@ def template_view(ref: ResourceRef, template: Any) -> ResourceView:
         on_host_maintenance=scheduling.on_host_maintenance,
         termination_action=scheduling.instance_termination_action,
         has_scheduling=properties.HasField("scheduling"),
-        service_accounts=tuple(account.email for account in properties.service_accounts),
     )
-    return ResourceView(ref, _id(template.id), template.self_link, template.description, template=view)
+    return ResourceView(ref, _id(template.id), template.description, template=view)
 
 
 def mig_view(ref: ResourceRef, mig: Any) -> ResourceView:
@@ -87,10 +86,8 @@ def mig_view(ref: ResourceRef, mig: Any) -> ResourceView:
         bulk_in_progress=bulk.in_progress,
         bulk_error=bulk_errors[0] if bulk_errors else None,
         topologies=MappingProxyType(topologies),
-        base_instance_name=mig.base_instance_name,
-        instance_template=mig.instance_template or next((v.instance_template for v in mig.versions), ""),
     )
-    return ResourceView(ref, _id(mig.id), mig.self_link, mig.description, mig=view)
+    return ResourceView(ref, _id(mig.id), mig.description, mig=view)
 
 
 def managed_instance(row: Any) -> ManagedInstance:
@@ -99,7 +96,6 @@ def managed_instance(row: Any) -> ManagedInstance:
         name=row.name or row.instance.rpartition("/")[2],
         id=_id(row.id),
         status=row.instance_status,
-        current_action=row.current_action,
         errors=operation_errors(row.last_attempt.errors.errors),
     )
 
@@ -117,5 +113,4 @@ def instance_view(project: str, zone: str, vm: Any) -> Instance:
         created=created if created is not None else datetime.fromtimestamp(0, UTC),
         started=timestamp(vm.last_start_timestamp),
         metadata=Metadata(items, vm.metadata.fingerprint),
-        service_account=next((account.email for account in vm.service_accounts), ""),
     )

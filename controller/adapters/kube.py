@@ -165,11 +165,6 @@ class KubeCluster:
         except Failure as failure:
             log.warning("Kubernetes Event not posted", key=str(key), reason=reason, failure=str(failure))
 
-    async def server_version(self) -> tuple[int, int]:
-        """(major, minor) of the API server."""
-        version = await self._client.call(Call("get", "version", "/version"))
-        return int(version["major"]), int(version["minor"].rstrip("+"))
-
     async def _merge_node(self, name: str, body: Json) -> None:
         await self._client.call(replace(_node("patch", name), body=body, content_type=MERGE_PATCH))
 

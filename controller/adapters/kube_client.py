@@ -140,11 +140,6 @@ class KubeClient:
         """Close all connections."""
         await self._api.close()
 
-    @property
-    def server(self) -> str:
-        """The API server's URL, for messages."""
-        return str(self._api.configuration.host)
-
     async def call(self, call: Call) -> Json:
         """One request and its JSON answer. Raises a Failure and nothing else."""
         loop = asyncio.get_running_loop()

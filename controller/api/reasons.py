@@ -4,6 +4,7 @@ The names that users of the reference know stay as they are (facts: its README a
 """
 
 from enum import StrEnum
+from typing import Final
 
 
 class ConditionType(StrEnum):
@@ -51,8 +52,6 @@ class Reason(StrEnum):
     NOT_NEEDED = "NotNeeded"
 
     # Going down, in this order.
-    #: Nodes are cordoned before their VMs go.
-    CORDONING_NODES = "CordoningNodes"
     #: The managed instance group is being deleted.
     DELETING_MIG = "DeletingMIG"
     #: The instance template is being deleted.
@@ -61,8 +60,6 @@ class Reason(StrEnum):
     DELETING_POLICY = "DeletingPolicy"
     #: Node objects and tokens of VMs that are gone are being deleted.
     DELETING_NODES = "DeletingNodes"
-    #: The device plugin leaves with the last group.
-    DELETING_DEVICE_PLUGIN = "DeletingDevicePlugin"
 
     # Not as asked.
     #: Something failed that is retried; the message says what.
@@ -79,10 +76,6 @@ class Reason(StrEnum):
     STOCKOUT = "Stockout"
     #: A quota of the project is used up; it must be raised or freed.
     QUOTA_EXCEEDED = "QuotaExceeded"
-    #: Nothing can be done before capacity comes back; the next try has its time.
-    WAITING_FOR_CAPACITY = "WaitingForCapacity"
-    #: The resource was deleted by somebody else and is created again.
-    RECREATING = "Recreating"
 
     # Why a VM was lost.
     #: Compute Engine took back a Spot VM.
@@ -93,22 +86,14 @@ class Reason(StrEnum):
     HOST_ERROR = "HostError"
     #: The guest shut itself down.
     GUEST_TERMINATED = "GuestTerminated"
-    #: Somebody stopped or suspended the VM.
-    STOPPED = "Stopped"
-    #: Somebody deleted the VM.
-    INSTANCE_DELETED = "InstanceDeleted"
     #: The VM is gone or stopped, and no event told why.
     INSTANCE_LOST = "InstanceLost"
     #: The VM's startup script reported that it cannot join.
     BOOTSTRAP_FAILED = "BootstrapFailed"
-    #: The VM runs, has its token and did not join in time.
-    JOIN_TIMEOUT = "JoinTimeout"
     #: A Node of an earlier VM of the same name is still there.
     STALE_NODE = "StaleNode"
     #: Two Nodes claim to be the same VM.
     TWO_CLAIMANTS = "TwoClaimants"
-    #: The slice needs all of its hosts; this one waits for the others.
-    SLICE_BROKEN = "SliceBroken"
 
     # Of EventsFlowing.
     #: The last canary or own entry arrived in time.
@@ -119,5 +104,19 @@ class Reason(StrEnum):
     NO_EVENTS = "NoEvents"
     #: The subscription cannot be pulled.
     STREAM_DOWN = "StreamDown"
-    #: A resync found changes of which no event had told.
-    DRIFT = "Drift"
+
+
+#: Reasons for not being Ready that are steps of a normal life, and no trouble.
+NORMAL: Final = frozenset(
+    {
+        Reason.PROVISIONING,
+        Reason.AWAITING_NODE_JOIN,
+        Reason.NODE_NOT_READY,
+        Reason.TOPOLOGY_NOT_APPLIED,
+        Reason.UNSTABLE,
+        Reason.DELETING_MIG,
+        Reason.DELETING_TEMPLATE,
+        Reason.DELETING_POLICY,
+        Reason.DELETING_NODES,
+    }
+)

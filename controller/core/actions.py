@@ -92,10 +92,9 @@ class DeleteResource:
 
 @dataclass(frozen=True, slots=True)
 class MintToken:
-    """Make a bootstrap Secret for one incarnation of a VM and see it signed. `renews`: the token that will expire."""
+    """Make a bootstrap Secret for one incarnation of a VM and see it signed."""
 
     instance: Instance
-    renews: str = ""
     priority: Priority = Priority.TOKEN
 
     @property

@@ -23,7 +23,7 @@ from controller.core.tokens import revoke_orphans, token_actions, token_rechecks
 def plan_group(snapshot: GroupSnapshot, policy: Policy, now: datetime) -> Plan:
     """Decide the next step of a group. Pure, and safe to ask for at any time."""
     if snapshot.deleting:
-        return plan_teardown(snapshot, policy, now)
+        return plan_teardown(snapshot, now)
     finalizers = _finalizers(snapshot)
     if finalizers is not None:
         metadata = snapshot.group.metadata

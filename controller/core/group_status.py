@@ -117,7 +117,7 @@ def _child_verdict(snapshot: GroupSnapshot, kind: Kind) -> Verdict:
 
 def _failed_child(snapshot: GroupSnapshot) -> Verdict | None:
     """A child that cannot go on by itself; what only takes its time is no failure."""
-    passing = {Reason.PROVISIONING, Reason.UNSTABLE, Reason.CREATED, Reason.RECREATING}
+    passing = {Reason.PROVISIONING, Reason.UNSTABLE, Reason.CREATED}
     for kind in wanted_kinds(snapshot.group):
         child = snapshot.children.get(kind)
         if child is not None and child.ready is not None and not child.is_ready and child.ready.reason not in passing:

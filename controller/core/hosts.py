@@ -6,7 +6,7 @@ from datetime import datetime
 
 from controller.api.reasons import Reason
 from controller.core.join import Host
-from controller.core.names import base_name_of
+from controller.core.names import base_name_of, provider_id
 from controller.core.observed import Instance, ManagedInstance, NodeView, TokenView
 
 Hint = tuple[Reason, str]
@@ -38,6 +38,11 @@ class Matched:
     claimants: tuple[NodeView, ...] = ()
 
 
+def bears_name_rightly(node: NodeView, project: str, zone: str) -> bool:
+    """Whether a Node is that of the VM of its name in this zone: its providerID says so, or says nothing yet."""
+    return node.provider_id in {"", provider_id(project, zone, node.name)}
+
+
 def match_hosts(
     inventory: Inventory, nodes: Iterable[NodeView], tokens: Iterable[TokenView], *, project: str, zone: str, base: str
 ) -> Matched:
@@ -47,7 +52,7 @@ def match_hosts(
     for node in nodes:
         if base_name_of(node.name) != base:
             continue
-        if node.provider_id in {"", f"gce://{project}/{zone}/{node.name}"}:
+        if bears_name_rightly(node, project, zone):
             ours[node.name] = node
         else:
             claimants.append(node)

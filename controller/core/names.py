@@ -50,6 +50,11 @@ def base_name_of(instance: str) -> str | None:
     return match["base"] if match else None
 
 
+def provider_id(project: str, zone: str, instance: str) -> str:
+    """What the kubelet of a VM registers with, as Google's cloud provider writes it."""
+    return f"gce://{project}/{zone}/{instance}"
+
+
 def last_segment(url: str) -> str:
     """`n` of `projects/p/zones/z/things/n`, of a full URL, and of `n`."""
     return url.rstrip("/").rpartition("/")[2]

@@ -62,8 +62,6 @@ class MigView:
     bulk_error: OperationError | None = None
     #: acceleratorTopology -> state (ACTIVE, ACTIVATING, FAILED, ...).
     topologies: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    base_instance_name: str = ""
-    instance_template: str = ""
 
     @property
     def running(self) -> int:
@@ -80,7 +78,6 @@ class TemplateView:
     on_host_maintenance: str
     termination_action: str
     has_scheduling: bool
-    service_accounts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,6 @@ class ResourceView:
 
     ref: ResourceRef
     id: str
-    self_link: str
     description: str = ""
     status: str = ""
     mig: MigView | None = None
@@ -137,12 +133,6 @@ class Instance:
     #: Last start (creation or restart); a Node's word from before it is stale.
     started: datetime | None
     metadata: Metadata
-    service_account: str = ""
-
-    @property
-    def provider_id(self) -> str:
-        """What the kubelet registers with: `gce://project/zone/name`."""
-        return f"gce://{self.project}/{self.zone}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +142,6 @@ class ManagedInstance:
     name: str
     id: str
     status: str
-    current_action: str
     errors: tuple[OperationError, ...] = ()
 
 

@@ -67,10 +67,6 @@ class RoutingIndex:
         self._instances = {at: owner for at, owner in self._instances.items() if owner != key}
         self._resources = {at: owner for at, owner in self._resources.items() if owner != key}
 
-    def projects(self) -> frozenset[str]:
-        """The projects in which anything of ours lives."""
-        return frozenset(at[0] for at in self._instances) | frozenset(at[1] for at in self._resources)
-
     def owner_of_instance(self, project: str, zone: str | None, name: str) -> Key | None:
         """The key whose MIG makes VMs of such a name. A base name has no fixed length, but its suffix has."""
         base = base_name_of(name)

@@ -10,7 +10,7 @@ from controller.api.constants import FINALIZER, REFERENCE_FINALIZERS
 from controller.api.reasons import Reason
 from controller.core.actions import Action, DeleteChild, DeleteStaleNode, RevokeToken, SetFinalizers
 from controller.core.model import Key, Kind, Scope
-from controller.core.plan import Plan, Policy, Recheck
+from controller.core.plan import Plan, Recheck
 from controller.core.slice_health import cordon_all
 from controller.core.snapshot import GroupSnapshot
 
@@ -33,9 +33,8 @@ def teardown_stage(snapshot: GroupSnapshot) -> Reason | None:
     return None
 
 
-def plan_teardown(snapshot: GroupSnapshot, policy: Policy, now: datetime) -> Plan:
+def plan_teardown(snapshot: GroupSnapshot, now: datetime) -> Plan:
     """The next step of a deletion."""
-    del policy
     metadata = snapshot.group.metadata
     if FINALIZER not in metadata.finalizers and not REFERENCE_FINALIZERS & set(metadata.finalizers):
         return Plan()

@@ -93,7 +93,7 @@ def _supply(host: Host, endpoint: Endpoint, policy: Policy, now: datetime) -> li
     inject = InjectToken(host.instance, endpoint.ip, endpoint.endpoint)
     if host.injectable:
         return [*_revoke(host, keep={host.injectable, *ending}), inject]
-    return [*_revoke(host, keep=ending), MintToken(host.instance, renews=current.id if current else ""), inject]
+    return [*_revoke(host, keep=ending), MintToken(host.instance), inject]
 
 
 def _withdraw(state: HostState) -> list[Action]:

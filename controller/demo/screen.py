@@ -8,23 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from controller.api.reasons import Reason
+from controller.api.reasons import NORMAL
 from controller.demo.measure import CAUSES, event_to_token, running_to_token, summary
 from controller.demo.report import Report
 from controller.demo.steps import Step
 
-#: Reasons for not being Ready that are no trouble.
-PROGRESS = (
-    Reason.PROVISIONING,
-    Reason.AWAITING_NODE_JOIN,
-    Reason.NODE_NOT_READY,
-    Reason.TOPOLOGY_NOT_APPLIED,
-    Reason.CORDONING_NODES,
-    Reason.DELETING_MIG,
-    Reason.DELETING_TEMPLATE,
-    Reason.DELETING_POLICY,
-    Reason.DELETING_NODES,
-)
 _CAUSE_WORDS = {
     "insert_last": "event to token: instances.insert done",
     "booted": "event to token: VM says booted",
@@ -33,7 +21,7 @@ _CAUSE_WORDS = {
 #: Words that begin a line: what befalls the machines, trouble, progress, good news, the user.
 _STYLES = (
     ("Compute Engine:", "bold red"),
-    *((f"Ready=False, {reason}:", "yellow") for reason in PROGRESS),
+    *((f"Ready=False, {reason}:", "yellow") for reason in NORMAL),
     ("Ready=False", "bold red"),
     ("Ready=True", "bold green"),
     ("you ", "bold"),

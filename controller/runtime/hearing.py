@@ -53,11 +53,6 @@ class Hearing:
         """What EventsFlowing says."""
         return self._verdict
 
-    @property
-    def deaf(self) -> bool:
-        """True while events are known not to come."""
-        return self._verdict.status == "False"
-
     def stream(self, state: StreamState) -> None:
         """The subscription's stream connected, or broke."""
         self._stream = state

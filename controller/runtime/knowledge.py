@@ -7,7 +7,7 @@ from datetime import datetime
 
 from controller.api.resources import Resource, TPUNodeGroup
 from controller.core.child import status_of
-from controller.core.children import child_key, child_ref
+from controller.core.children import child_ref
 from controller.core.desired import ref_of
 from controller.core.model import Key, Kind
 from controller.core.names import base_name_of
@@ -112,8 +112,3 @@ def brought_template(group: TPUNodeGroup) -> ResourceRef:
     parts = (group.spec.instance_template_uri or "").split("/")
     # `global` or a region stands before the collection, in a partial URL and in a full one.
     return ResourceRef(Kind.TEMPLATE, group.spec.project, parts[-3], parts[-1])
-
-
-def mig_key(group: TPUNodeGroup) -> Key:
-    """The key of a group's MIG child."""
-    return child_key(group, Kind.MIG)

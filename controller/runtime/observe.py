@@ -10,7 +10,7 @@ from controller.api.resources import ChildStatus, InstanceTemplate, Resource, TP
 from controller.core.child import ChildSnapshot, link_of, status_of
 from controller.core.children import child_ref
 from controller.core.desired import body_of, ref_of, template_rejection
-from controller.core.hosts import match_hosts
+from controller.core.hosts import bears_name_rightly, match_hosts
 from controller.core.model import Key, Kind, Scope, Wake
 from controller.core.names import child_name, ownership_mark
 from controller.core.observed import NodeView, OperationView, ResourceRef, ResourceView, TemplateView
@@ -159,5 +159,4 @@ class Observer:
 
 
 def _schedulable(node: NodeView, ref: ResourceRef) -> bool:
-    ours = node.provider_id in {"", f"gce://{ref.project}/{ref.location}/{node.name}"}
-    return ours and not node.unschedulable
+    return bears_name_rightly(node, ref.project, ref.location) and not node.unschedulable

@@ -148,10 +148,6 @@ class Cluster(Protocol):
         """A Kubernetes Event for people. Best effort: never raises."""
         ...
 
-    async def server_version(self) -> tuple[int, int]:
-        """(major, minor) of the API server."""
-        ...
-
 
 class Rest(Protocol):
     """How long until the next look."""

@@ -7,7 +7,7 @@ import structlog
 
 from controller.api.resources import TPUNodeGroup
 from controller.core.failures import Failure
-from controller.core.model import Cause, Key, Wake
+from controller.core.model import Key, Wake
 from controller.runtime.child_look import ChildLook
 from controller.runtime.env import Env
 from controller.runtime.group_look import GroupLook
@@ -33,7 +33,7 @@ class Reconciler:
         metrics = self._env.metrics
         calling_group.set(f"{key.namespace}/{key.name}")
         calling_priority.set(_RESYNC if wake.cause.kind in {"resync", "start"} else _EVENT)
-        metrics.looks.labels(key.kind, _bounded(wake.cause)).inc()
+        metrics.looks.labels(key.kind, wake.cause.kind).inc()
         begun = self._env.clock.monotonic()
         following = await self._look(key, wake)
         seconds = self._env.clock.monotonic() - begun
@@ -75,8 +75,3 @@ class Reconciler:
         except (Failure, NotLeader) as again:
             log.warning("the failure could not be told", key=str(key), failure=str(again))
         return Next(retry=wake)
-
-
-def _bounded(cause: Cause) -> str:
-    """A cause as a metric's label: kinds of events are few, and so are timers."""
-    return cause.kind

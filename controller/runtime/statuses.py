@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from controller.api.conditions import Condition, get_condition
-from controller.api.reasons import ConditionType, Reason
+from controller.api.reasons import NORMAL, ConditionType, Reason
 from controller.api.resources import ChildStatus, Resource, TPUNodeGroupStatus
 from controller.core.merge_patch import merge_patch
 from controller.core.model import Key
@@ -12,22 +12,6 @@ from controller.runtime.env import Env
 
 Status = TPUNodeGroupStatus | ChildStatus
 
-#: Reasons of Ready=False that are steps of a normal life.
-_NORMAL = frozenset(
-    {
-        Reason.PROVISIONING,
-        Reason.AWAITING_NODE_JOIN,
-        Reason.NODE_NOT_READY,
-        Reason.UNSTABLE,
-        Reason.CREATED,
-        Reason.READY,
-        Reason.DELETING_MIG,
-        Reason.DELETING_TEMPLATE,
-        Reason.DELETING_POLICY,
-        Reason.DELETING_NODES,
-        Reason.TOPOLOGY_NOT_APPLIED,
-    }
-)
 _EVENT_NAMES: Mapping[str, str] = {Reason.READY: "Provisioned", Reason.CREATED: "Provisioned"}
 
 
@@ -56,7 +40,7 @@ class StatusWriter:
         await self._env.cluster.post_event(
             key,
             resource.metadata.uid,
-            warning=ready.status != "True" and ready.reason not in _NORMAL,
+            warning=ready.status != "True" and ready.reason not in NORMAL,
             reason=_EVENT_NAMES.get(ready.reason, ready.reason),
             message=ready.message,
             at=at,

@@ -78,7 +78,7 @@ def an_instance(items: dict[str, str]) -> Instance:
 async def test_a_policy_is_read_with_its_status(cloud: ComputeCloud, server: ScriptedServer) -> None:
     body = {"id": "12", "selfLink": "https://x/policy", "description": "mine", "status": "READY", "unheardOf": 1}
     server.answer("GET", f"{ROOT}/regions/us-east5/resourcePolicies/{POLICY.name}", body)
-    assert await cloud.get(POLICY) == ResourceView(POLICY, "12", "https://x/policy", "mine", status="READY")
+    assert await cloud.get(POLICY) == ResourceView(POLICY, "12", "mine", status="READY")
 
 
 async def test_a_template_is_read_with_what_is_checked_of_a_brought_one(
@@ -94,22 +94,15 @@ async def test_a_template_is_read_with_what_is_checked_of_a_brought_one(
         "serviceAccounts": [{"email": "nodes@p.iam.gserviceaccount.com", "scopes": ["x"]}],
     }
     server.answer("GET", f"{ROOT}/global/instanceTemplates/{TEMPLATE.name}", {"id": "3", "properties": properties})
-    view = TemplateView(
-        "tpu7x-standard-4t",
-        "SPOT",
-        "TERMINATE",
-        "STOP",
-        has_scheduling=True,
-        service_accounts=("nodes@p.iam.gserviceaccount.com",),
-    )
-    assert await cloud.get(TEMPLATE) == ResourceView(TEMPLATE, "3", "", template=view)
+    view = TemplateView("tpu7x-standard-4t", "SPOT", "TERMINATE", "STOP", has_scheduling=True)
+    assert await cloud.get(TEMPLATE) == ResourceView(TEMPLATE, "3", template=view)
 
 
 async def test_a_regional_template_without_scheduling_says_so(cloud: ComputeCloud, server: ScriptedServer) -> None:
     body = {"id": "3", "properties": {"machineType": "ct6e-standard-4t"}}
     server.answer("GET", f"{ROOT}/regions/us-east5/instanceTemplates/mine", body)
     view = TemplateView("ct6e-standard-4t", "", "", "", has_scheduling=False)
-    assert await cloud.get(REGIONAL) == ResourceView(REGIONAL, "3", "", template=view)
+    assert await cloud.get(REGIONAL) == ResourceView(REGIONAL, "3", template=view)
 
 
 async def test_a_mig_is_read_with_its_counts_its_bulk_request_and_its_topologies(
@@ -142,10 +135,8 @@ async def test_a_mig_is_read_with_its_counts_its_bulk_request_and_its_topologies
         bulk_in_progress=True,
         bulk_error=OperationError("ZONE_RESOURCE_POOL_EXHAUSTED", "none left"),
         topologies={"2x2x2": "ACTIVATING"},
-        base_instance_name="slice-mig-01234567",
-        instance_template="https://x/template",
     )
-    assert await cloud.get(MIG) == ResourceView(MIG, "5", "https://x/mig", mig=view)
+    assert await cloud.get(MIG) == ResourceView(MIG, "5", mig=view)
 
 
 async def test_what_is_not_there_is_none(
@@ -266,8 +257,8 @@ async def test_all_pages_of_managed_instances_are_read(cloud: ComputeCloud, serv
     server.answer("POST", path, {"managedInstances": [first], "nextPageToken": "t2"})
     server.answer("POST", path, {"managedInstances": [second]})
     assert await cloud.list_managed_instances(MIG) == (
-        ManagedInstance("vm-0", "11", "RUNNING", "NONE"),
-        ManagedInstance("vm-1", "", "", "CREATING", (OperationError("QUOTA_EXCEEDED", "no"),)),
+        ManagedInstance("vm-0", "11", "RUNNING"),
+        ManagedInstance("vm-1", "", "", (OperationError("QUOTA_EXCEEDED", "no"),)),
     )
     assert [dict(asked.query) for asked in server.asked] == [
         {"maxResults": "500", "pageToken": ""},
@@ -296,12 +287,9 @@ async def test_instances_are_listed_by_prefix_page_by_page_with_their_metadata(
     noon = datetime(2026, 12, 1, 12, tzinfo=UTC)
     found = await cloud.list_instances("p", "us-east5-a", "slice-mig")
     assert found == (
-        Instance(
-            "p", "us-east5-a", "vm-0", "18446744073709551615", "RUNNING", created, started,
-            found[0].metadata, "nodes@p.iam.gserviceaccount.com",
-        ),
+        Instance("p", "us-east5-a", "vm-0", "18446744073709551615", "RUNNING", created, started, found[0].metadata),
         Instance("p", "us-east5-a", "vm-1", "2", "PENDING", noon, None, found[1].metadata),
-    )  # fmt: skip
+    )
     assert (dict(found[0].metadata), found[0].metadata.fingerprint) == ({"kubeadm-join-token": TOKEN}, "fp-1")
     assert (dict(found[1].metadata), found[1].metadata.fingerprint) == ({}, "")
     assert [asked.query for asked in server.asked] == [

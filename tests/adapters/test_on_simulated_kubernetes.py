@@ -132,10 +132,6 @@ async def test_the_same_event_twice_is_one(cluster: KubeCluster, world: Simulate
     assert len(world.store.list("events", "default")) == 1
 
 
-async def test_the_version_is_told(cluster: KubeCluster) -> None:
-    assert await cluster.server_version() == (1, 34)
-
-
 async def test_nodes_are_followed_through_their_life(client: KubeClient, world: SimulatedCluster) -> None:
     world.store.create("nodes", a_node("vm-0"))
     lines: list[str] = []

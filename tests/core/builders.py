@@ -225,11 +225,10 @@ def make_row(
     *,
     id: str = "1001",  # noqa: A002
     status: str = "RUNNING",
-    action: str = "NONE",
     errors: tuple[OperationError, ...] = (),
 ) -> ManagedInstance:
     """A row of listManagedInstances."""
-    return ManagedInstance(vm(suffix), id, status, action, errors)
+    return ManagedInstance(vm(suffix), id, status, errors)
 
 
 def make_host(
@@ -362,7 +361,7 @@ def make_resource(kind: Kind = Kind.POLICY, *, description: str | None = None, *
         fields = {"status": "READY", **fields}
     if kind is Kind.MIG:
         fields = {"mig": STABLE_MIG, **fields}
-    return ResourceView(ref, "4711", f"https://x/{ref.path}", mark, **fields)
+    return ResourceView(ref, "4711", mark, **fields)
 
 
 def make_child_snapshot(

@@ -177,11 +177,6 @@ def test_a_forgotten_key_is_woken_no_more() -> None:
     assert route(resource_event(Kind.POLICY), index, NOW) is not None
 
 
-def test_the_projects_are_those_in_which_something_of_ours_lives() -> None:
-    assert make_index().projects() == {PROJECT}
-    assert RoutingIndex().projects() == frozenset()
-
-
 def test_a_node_without_a_place_is_looked_up_by_its_base_name() -> None:
     assert (make_index().owner_of_base(BASE), make_index().owner_of_base("other")) == (GROUP_KEY, None)
 

@@ -38,10 +38,10 @@ def inject(host: Host) -> InjectToken:
     return InjectToken(host.instance, "10.128.0.2", "10.128.0.2:6443")
 
 
-def mint(host: Host, renews: str = "") -> MintToken:
+def mint(host: Host) -> MintToken:
     """A token for a host's VM."""
     assert host.instance is not None
-    return MintToken(host.instance, renews)
+    return MintToken(host.instance)
 
 
 def test_a_running_member_that_has_not_joined_is_given_a_token() -> None:
@@ -99,7 +99,7 @@ def test_the_token_of_an_earlier_incarnation_is_revoked_whatever_its_id_in_metad
 
 def test_renewal_mints_a_second_token_and_keeps_the_old_one() -> None:
     host = make_host("aaaa", make_instance(token="tok001"), None, make_token(expires=after(minutes=9)))
-    assert actions(host) == (mint(host, renews="tok001"), inject(host))
+    assert actions(host) == (mint(host), inject(host))
 
 
 def test_a_renewal_whose_injection_failed_is_injected_and_not_minted_again() -> None:
@@ -116,7 +116,7 @@ def test_the_old_token_of_a_renewal_lives_until_it_expires() -> None:
 def test_a_second_token_of_a_crashed_renewal_is_revoked_before_the_next_is_minted() -> None:
     old, lost = make_token(expires=after(minutes=9)), make_token("lost00", created=ago(minutes=1))
     host = make_host("aaaa", make_instance(token="tok001"), None, old, lost)
-    assert actions(host) == (RevokeToken("lost00", vm(), UNUSED), mint(host, renews="tok001"), inject(host))
+    assert actions(host) == (RevokeToken("lost00", vm(), UNUSED), mint(host), inject(host))
 
 
 def test_an_expired_token_in_metadata_is_replaced() -> None:

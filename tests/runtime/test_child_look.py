@@ -95,7 +95,7 @@ class Child(World):
     def exists(self, **fields: Any) -> None:
         """GCE has the policy."""
         mark = ownership_mark(KEY, UID)
-        view = ResourceView(REF, "4711", "https://x", mark, status="READY")
+        view = ResourceView(REF, "4711", mark, status="READY")
         self.cloud.resources[REF.path] = replace(view, **fields)
 
     def done(self, name: str, error: OperationError | None = None) -> None:

@@ -93,7 +93,7 @@ class Life(World):
     def mig(self, counts: dict[str, int], **fields: Any) -> None:
         """What the MIG says of itself."""
         view = MigView(2, is_stable=True, counts=counts, topologies={"2x2x2": "ACTIVE"}, **fields)
-        self.cloud.resources[REF.path] = ResourceView(REF, "1", "https://x", mig=view)
+        self.cloud.resources[REF.path] = ResourceView(REF, "1", mig=view)
 
     def vm_is(self, suffix: str, id: str, status: str = "RUNNING") -> None:  # noqa: A002
         """A VM of the MIG, and its row."""

@@ -297,9 +297,7 @@ class TestNewRows:
 
     def test_a_vm_that_runs_by_its_row_is_taken_without_its_metadata(self) -> None:
         memory = filled()
-        memory.take_members(
-            [ManagedInstance("vm-a", "1", "RUNNING", "NONE"), ManagedInstance("vm-b", "2", "STAGING", "")]
-        )
+        memory.take_members([ManagedInstance("vm-a", "1", "RUNNING"), ManagedInstance("vm-b", "2", "STAGING")])
         assert memory.take_new_rows(self.REF, set(), NOW) == {"vm-a"}
         nothing = memory.instances["vm-a"].metadata
         assert memory.instances == {
@@ -309,13 +307,13 @@ class TestNewRows:
 
     def test_a_vm_whose_name_has_a_node_or_a_token_is_read(self) -> None:
         memory = filled()
-        memory.take_members([ManagedInstance("vm-a", "1", "RUNNING", "NONE")])
+        memory.take_members([ManagedInstance("vm-a", "1", "RUNNING")])
         assert memory.take_new_rows(self.REF, {"vm-a"}, NOW) == set()
         assert memory.changed() == {"vm-a"}
 
     def test_a_vm_that_is_known_to_run_is_not_taken_again(self) -> None:
         memory = filled()
-        memory.take_members([ManagedInstance("vm-a", "1", "RUNNING", "NONE")])
+        memory.take_members([ManagedInstance("vm-a", "1", "RUNNING")])
         memory.take_new_rows(self.REF, set(), NOW)
         assert memory.take_new_rows(self.REF, set(), NOW) == set()
         assert memory.changed() == set()

@@ -15,7 +15,7 @@ from controller.core.observed import MigView, ResourceRef, ResourceView
 from controller.core.plan import Policy, Recheck
 from controller.runtime.apply import Applier
 from controller.runtime.child_look import ChildLook
-from controller.runtime.knowledge import brought_template, mig_key
+from controller.runtime.knowledge import brought_template
 from controller.runtime.observe import Observer
 from controller.runtime.statuses import StatusWriter
 from controller.runtime.token_work import TokenWork
@@ -79,7 +79,7 @@ async def test_a_brought_template_that_does_not_exist_is_asked_for_again_by_each
 
 async def test_one_that_does_is_read_once() -> None:
     world = Bringing()
-    world.cloud.resources[URI] = ResourceView(world.ref, "1", URI, template=make_template_view())
+    world.cloud.resources[URI] = ResourceView(world.ref, "1", template=make_template_view())
     assert (await world.rejection(), await world.rejection()) == (None, None)
     assert world.cloud.count("get") == 1
 
@@ -87,7 +87,7 @@ async def test_one_that_does_is_read_once() -> None:
 async def test_one_that_cannot_serve_is_refused() -> None:
     world = Bringing()
     bad = make_template_view(machine_type="n2-standard-4")
-    world.cloud.resources[URI] = ResourceView(world.ref, "1", URI, template=bad)
+    world.cloud.resources[URI] = ResourceView(world.ref, "1", template=bad)
     assert await world.rejection() == (
         f"{URI}: its machine type 'n2-standard-4' is no TPU of v6e or v7; bring a template of one"
     )
@@ -121,7 +121,7 @@ class Dying(Life):
 @pytest.mark.parametrize("kind", [Kind.POLICY, Kind.TEMPLATE])
 async def test_template_and_policy_wait_for_the_mig(kind: Kind) -> None:
     world = Dying()
-    assert await world.blocked_by(kind) == f"{mig_key(GROUP)} to be gone"
+    assert await world.blocked_by(kind) == f"{child_key(GROUP, Kind.MIG)} to be gone"
     world.dispatch.custom_resource(Kind.MIG, "DELETED", world._child(Kind.MIG))
     assert await world.blocked_by(kind) == ""
 
@@ -182,7 +182,7 @@ async def test_a_mig_on_its_own_follows_its_vms_until_they_run() -> None:
     manifest = child_manifest(GROUP, Kind.MIG, Policy())
     base = {"uid": "m1", "resourceVersion": "1", "finalizers": [FINALIZER], "ownerReferences": []}
     raw: dict[str, Any] = {**manifest, "metadata": {**manifest["metadata"], **base}}
-    key = mig_key(GROUP)
+    key = child_key(GROUP, Kind.MIG)
     world.env.knowledge.resources.apply(Kind.MIG, "ADDED", raw)
     world.cluster.answer = raw
     applier = Applier(world.env, TokenWork(world.env, signature_wait=0.1), world.auditor, lambda _: None)
@@ -195,7 +195,7 @@ async def test_a_mig_on_its_own_follows_its_vms_until_they_run() -> None:
     for counts in ({"staging": 2}, {"running": 2}):
         view = MigView(2, is_stable=False, counts=counts)
         ref = ResourceRef(Kind.MIG, PROJECT, "us-central1-c", key.name)
-        world.cloud.resources[path] = ResourceView(ref, "1", path, mark, mig=view)
+        world.cloud.resources[path] = ResourceView(ref, "1", mark, mig=view)
         following = await looks.run(key, child, Wake(Scope.MIG, Cause("test", BEGINNING)))
         kinds.append([recheck.kind for recheck in following.rechecks])
     assert kinds == [["follow_up", "resync"], ["resync"]]

@@ -112,7 +112,7 @@ async def a_life_of_tokens(world: World, applier: Applier, vm_: Instance) -> Non
     await applier.apply([MintToken(vm_), inject], of)
     world.cluster.signed = False
     world.cloud.target_id = "2002"
-    await applier.apply([MintToken(vm_, renews="tok001"), inject], of)
+    await applier.apply([MintToken(vm_), inject], of)
     await applier.apply([inject, ScrubMetadata(vm_)], of)
     await applier.apply([ScrubMetadata(vm_)], of)
     for token in world.vault.of_group(GROUP_KEY):

@@ -186,10 +186,6 @@ class FakeCluster(Scripted):
     async def post_event(self, key: Key, uid: str, *, warning: bool, reason: str, message: str, at: datetime) -> None:
         self._note("post_event", key, uid, warning, reason, message, at)
 
-    async def server_version(self) -> tuple[int, int]:
-        self._note("server_version")
-        return (1, 34)
-
 
 class Records:
     """An audit sink that keeps what it is given."""
