@@ -113,6 +113,11 @@ class TPUNodeGroupSpec(SpecModel):
     )
 
     @property
+    def is_bulk(self) -> bool:
+        """Whether the hosts are one slice."""
+        return self.target_size_policy_mode == TargetSizePolicyMode.BULK
+
+    @property
     def machine_type(self) -> str:
         """The machine type, "" where a brought template hides it."""
         return self.instance_config.machine_type if self.instance_config else ""

@@ -1,7 +1,7 @@
 """Which TPU machine types there are, which topologies they can form, and how many hosts each takes.
 
-Tables of facts, and pure functions over them. The device plugin uses this module on the hosts: it imports nothing of
-ours. Where Google publishes no table (tpu7x) the rule of its own tools is used, and Compute Engine decides the rest.
+Tables of facts, and pure functions over them; it imports nothing of ours. Where Google publishes no table (tpu7x) the
+rule of its own tools is used, and Compute Engine decides the rest.
 
 Sources: cloud.google.com/tpu/docs/v6e (VM types and the complete v6e table); docs.cloud.google.com/tpu/docs/tpu7x;
 AI-Hypercomputer/xpk `system_characteristics.py` (the tpu7x rule: at most 144 cubes of 4x4x4); the machine-type file of
@@ -11,43 +11,23 @@ GKE's autoscaler (tpu7-*, tpu7x-ultranet-4t).
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-#: What `targetSizePolicyMode` may say.
-BULK: Final = "BULK"
-INDIVIDUAL: Final = "INDIVIDUAL"
+#: The `targetSizePolicyMode` of hosts that are slices of their own; the other is BULK.
+_INDIVIDUAL: Final = "INDIVIDUAL"
 
-
-@dataclass(frozen=True, slots=True)
-class MachineType:
-    """One VM shape. `numa_nodes`, `vcpus` and `memory_gb` are None where no source states them."""
-
-    name: str
-    chips: int
-    #: The topology of one such host on its own.
-    host_topology: str
-    numa_nodes: int | None = None
-    vcpus: int | None = None
-    memory_gb: int | None = None
-
-
-MACHINE_TYPES: Final[Mapping[str, MachineType]] = MappingProxyType(
-    {
-        machine.name: machine
-        for machine in (
-            MachineType("ct6e-standard-1t", 1, "1x1", numa_nodes=1, vcpus=44, memory_gb=176),
-            MachineType("ct6e-standard-4t", 4, "2x2", numa_nodes=1, vcpus=180, memory_gb=720),
-            MachineType("ct6e-standard-8t", 8, "2x4", numa_nodes=2, vcpus=180, memory_gb=1440),
-            MachineType("tpu7x-standard-1t", 1, "1x1x1", memory_gb=240),
-            MachineType("tpu7x-standard-4t", 4, "2x2x1", numa_nodes=2, vcpus=224, memory_gb=960),
-            MachineType("tpu7x-ultranet-4t", 4, "2x2x1"),
-            MachineType("tpu7-standard-1t", 1, "1x1x1"),
-            MachineType("tpu7-standard-4t", 4, "2x2x1"),
-        )
-    }
+#: All that there are, v6e first.
+MACHINE_TYPES: Final = (
+    "ct6e-standard-1t",
+    "ct6e-standard-4t",
+    "ct6e-standard-8t",
+    "tpu7x-standard-1t",
+    "tpu7x-standard-4t",
+    "tpu7x-ultranet-4t",
+    "tpu7-standard-1t",
+    "tpu7-standard-4t",
 )
 
 #: The complete v6e table; any other combination is unsupported. 2x4 is one host on 8t and two on 4t.
@@ -90,12 +70,6 @@ def chips_per_host(machine_type: str) -> int:
         return 0
     chips = _CHIPS.get(name.rpartition("-")[2], 0)
     return 0 if chips == 8 and not name.startswith("ct6e-") else chips
-
-
-def numa_nodes(machine_type: str) -> int | None:
-    """NUMA nodes of one VM, None where no source states it."""
-    machine = MACHINE_TYPES.get(short_machine_type(machine_type))
-    return machine.numa_nodes if machine else None
 
 
 def dimensions(topology: str) -> tuple[int, ...] | None:
@@ -165,7 +139,7 @@ def check_topology(machine_type: str, topology: str, node_count: int, mode: str)
         return f"machineType {name!r} is not known: use one of {', '.join(MACHINE_TYPES)}"
     if topology not in topologies(name):
         return f"{name} cannot form topology {topology}: use {_nearest(name, topology)}"
-    if mode == INDIVIDUAL:
+    if mode == _INDIVIDUAL:
         return _check_individual(name, topology)
     return _check_bulk(name, topology, node_count)
 

@@ -11,7 +11,7 @@ from controller.api.constants import (
     KEY_STARTUP_SCRIPT,
     KEY_TAINTS,
 )
-from controller.api.resources import InstanceConfig, TPUNodeGroup
+from controller.api.resources import ActionOnFailure, InstanceConfig, TPUNodeGroup
 from controller.api.topology import accelerator_label, chips_per_host
 from controller.core.model import Key, Kind
 from controller.core.names import child_name, region_of
@@ -41,7 +41,7 @@ def wanted_kinds(group: TPUNodeGroup) -> tuple[Kind, ...]:
     kinds = [Kind.MIG]
     if not group.spec.instance_template_uri:
         kinds.insert(0, Kind.TEMPLATE)
-    if group.spec.target_size_policy_mode == "BULK":
+    if group.spec.is_bulk:
         kinds.insert(0, Kind.POLICY)
     return tuple(kinds)
 
@@ -86,7 +86,7 @@ def _policy_spec(group: TPUNodeGroup, _: Policy) -> Json:
 
 
 def _mig_spec(group: TPUNodeGroup, _: Policy) -> Json:
-    bulk = group.spec.target_size_policy_mode == "BULK"
+    bulk = group.spec.is_bulk
     spec: Json = {
         "project": group.spec.project,
         "location": group.spec.node_location,
@@ -94,7 +94,7 @@ def _mig_spec(group: TPUNodeGroup, _: Policy) -> Json:
         "targetSize": group.spec.node_count,
         "targetSizePolicyMode": group.spec.target_size_policy_mode,
         # Facts: GCE 6.2. Only REPAIR re-creates a preempted single host; BULK must not repair host by host.
-        "defaultActionOnFailure": "DO_NOTHING" if bulk else "REPAIR",
+        "defaultActionOnFailure": (ActionOnFailure.DO_NOTHING if bulk else ActionOnFailure.REPAIR).value,
     }
     if bulk:
         spec["workloadPolicy"] = child_ref(group, Kind.POLICY).path

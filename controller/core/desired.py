@@ -1,5 +1,6 @@
 """A child's spec as the REST body of its GCE resource (facts: reference API, "CR -> GCE object"; GCE 6.3)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +9,13 @@ from controller.api.resources import (
     InstanceTemplateSpec,
     ManagedInstanceGroup,
     ManagedInstanceGroupSpec,
+    ProvisioningModel,
     Resource,
     WorkloadPolicy,
     WorkloadPolicySpec,
 )
 from controller.core.model import Kind
-from controller.core.names import base_instance_name, last_segment
+from controller.core.names import base_instance_name
 from controller.core.observed import ResourceRef
 
 Json = dict[str, Any]
@@ -29,7 +31,8 @@ class BootImages:
 
 #: A MIG above this size must be created with paged results (facts: GCE 6.1).
 _PAGELESS_MAX = 1000
-_TERMINATION = {"RESERVATION_BOUND": "DELETE", "SPOT": "STOP"}
+#: What Compute Engine does to a VM that it takes, by provisioning model (facts: reference API).
+TERMINATION_ACTIONS: Mapping[str, str] = {ProvisioningModel.RESERVATION_BOUND: "DELETE", ProvisioningModel.SPOT: "STOP"}
 
 
 def body_of(resource: Resource, description: str, images: BootImages) -> Json:
@@ -110,23 +113,11 @@ def template_body(name: str, spec: InstanceTemplateSpec, description: str, image
     return {"name": name, "description": description, "properties": properties}
 
 
-def template_rejection(spec: InstanceTemplateSpec) -> str | None:
-    """Why GCE cannot take this template as it stands, and what to write instead; None if nothing is known."""
-    if spec.subnetwork and "/" not in spec.subnetwork and spec.subnetwork != "default":
-        return (
-            f"subnetwork {spec.subnetwork!r}: an instance template is global and has no region for a bare name; "
-            f"write regions/<region>/subnetworks/{spec.subnetwork}"
-        )
-    if spec.machine_type.startswith("ct6e-") and spec.disk_type and last_segment(spec.disk_type).startswith("pd-"):
-        return f"diskType {spec.disk_type!r}: {spec.machine_type} takes Hyperdisk only; write hyperdisk-balanced"
-    return None
-
-
 def _scheduling(spec: InstanceTemplateSpec) -> Json:
     model = spec.effective_provisioning_model
     scheduling: Json = {"onHostMaintenance": spec.maintenance_policy, "provisioningModel": model}
-    if model in _TERMINATION:
-        scheduling["instanceTerminationAction"] = _TERMINATION[model]
+    if model in TERMINATION_ACTIONS:
+        scheduling["instanceTerminationAction"] = TERMINATION_ACTIONS[model]
     return scheduling
 
 

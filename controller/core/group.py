@@ -7,6 +7,7 @@ from datetime import datetime
 
 from controller.api.constants import FINALIZER, REFERENCE_FINALIZERS
 from controller.api.reasons import Reason
+from controller.api.resources import RecoveryPolicy
 from controller.core.actions import Action, CreateChild, DeleteChild, DeleteStaleNode, SetFinalizers
 from controller.core.children import child_key, child_manifest, endpoint_of, wanted_kinds
 from controller.core.follow_up import follow_up
@@ -74,7 +75,7 @@ def _may_create_mig(snapshot: GroupSnapshot) -> bool:
 
 def _must_recreate(snapshot: GroupSnapshot, states: tuple[HostState, ...]) -> bool:
     """A slice that nobody brings back stays down until its MIG is deleted and made again (facts: GCE 6.2)."""
-    if not snapshot.is_bulk or snapshot.group.spec.recovery_policy != "RecreateSlice":
+    if not snapshot.is_bulk or snapshot.group.spec.recovery_policy != RecoveryPolicy.RECREATE_SLICE:
         return False
     stays_down = any(state.phase is Phase.FAILED and _stays_down(snapshot, state) for state in states)
     return stays_down and not any(state.phase is Phase.PROVISIONING for state in states)

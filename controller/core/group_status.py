@@ -10,7 +10,7 @@ from datetime import datetime
 
 from controller.api.conditions import Status, set_condition
 from controller.api.reasons import ConditionType, Reason
-from controller.api.resources import NodeStatus, NodeSummary, TPUNodeGroupStatus
+from controller.api.resources import NodeStatus, NodeSummary, RecoveryPolicy, TPUNodeGroupStatus
 from controller.core.actions import Outcome
 from controller.core.children import wanted_kinds
 from controller.core.failures import Rejected
@@ -143,14 +143,13 @@ def _lost(snapshot: GroupSnapshot, states: Sequence[HostState]) -> Verdict | Non
     first = troubled[0]
     more = f" (and {len(troubled) - 1} more)" if len(troubled) > 1 else ""
     message = f"host {first.host.name}{more}: {first.message}"
-    if snapshot.is_bulk and first.lost and snapshot.group.spec.recovery_policy == "Manual":
+    if snapshot.is_bulk and first.lost and snapshot.group.spec.recovery_policy == RecoveryPolicy.MANUAL:
         message += _how_it_comes_back(snapshot)
     return Verdict("False", first.reason, message[:1000])
 
 
 def _how_it_comes_back(snapshot: GroupSnapshot) -> str:
-    config = snapshot.group.spec.instance_config
-    if config is not None and config.provisioning_model == "SPOT":
+    if snapshot.is_spot:
         return "; a preempted slice stays down: set spec.recoveryPolicy to RecreateSlice, or apply the group anew"
     return ""
 

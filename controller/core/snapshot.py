@@ -6,7 +6,7 @@ from datetime import datetime
 
 from controller.api.conditions import Condition, get_condition
 from controller.api.reasons import ConditionType
-from controller.api.resources import TPUNodeGroup
+from controller.api.resources import ProvisioningModel, TPUNodeGroup
 from controller.api.topology import accelerator_label, chips_per_host
 from controller.core.children import wanted_kinds
 from controller.core.hosts import Matched
@@ -64,9 +64,8 @@ class GroupSnapshot:
     @property
     def machine_type(self) -> str:
         """Of the spec or of the brought template; "" while that is not known."""
-        if self.group.spec.instance_config is not None:
-            return self.group.spec.instance_config.machine_type
-        return last_segment(self.template.machine_type) if self.template else ""
+        brought = last_segment(self.template.machine_type) if self.template else ""
+        return self.group.spec.machine_type or brought
 
     @property
     def chips(self) -> int:
@@ -92,15 +91,15 @@ class GroupSnapshot:
     @property
     def is_bulk(self) -> bool:
         """BULK: the hosts are one slice."""
-        return self.group.spec.target_size_policy_mode == "BULK"
+        return self.group.spec.is_bulk
 
     @property
     def is_spot(self) -> bool:
         """Spot capacity: what is taken does not come back by itself."""
         config = self.group.spec.instance_config
         if config is not None:
-            return config.effective_provisioning_model == "SPOT"
-        return self.template is not None and self.template.provisioning_model == "SPOT"
+            return config.effective_provisioning_model == ProvisioningModel.SPOT
+        return self.template is not None and self.template.provisioning_model == ProvisioningModel.SPOT
 
     @property
     def deleting(self) -> bool:

@@ -1,12 +1,13 @@
-"""Why a group cannot work as it is written, found before any call: what CEL could not refuse at admission."""
+"""Why a group or a template cannot work as it is written: what CEL could not refuse at admission."""
 
-from controller.api.resources import TPUNodeGroup
+from controller.api.resources import InstanceTemplateSpec, ProvisioningModel, TPUNodeGroup
 from controller.api.topology import check_topology
+from controller.core.desired import TERMINATION_ACTIONS
 from controller.core.names import last_segment
 from controller.core.observed import TemplateView
 
-_MODELS = frozenset({"", "STANDARD", "SPOT", "RESERVATION_BOUND"})
-_TERMINATION = {"RESERVATION_BOUND": "DELETE", "SPOT": "STOP"}
+#: "" is STANDARD.
+_MODELS = frozenset({"", *ProvisioningModel})
 
 
 def group_rejection(group: TPUNodeGroup) -> str | None:
@@ -19,7 +20,19 @@ def group_rejection(group: TPUNodeGroup) -> str | None:
     )
 
 
-def template_refusal(group: TPUNodeGroup, template: TemplateView) -> str | None:
+def template_rejection(spec: InstanceTemplateSpec) -> str | None:
+    """Why GCE cannot take this template as it stands, and what to write instead; None if nothing is known."""
+    if spec.subnetwork and "/" not in spec.subnetwork and spec.subnetwork != "default":
+        return (
+            f"subnetwork {spec.subnetwork!r}: an instance template is global and has no region for a bare name; "
+            f"write regions/<region>/subnetworks/{spec.subnetwork}"
+        )
+    if spec.machine_type.startswith("ct6e-") and spec.disk_type and last_segment(spec.disk_type).startswith("pd-"):
+        return f"diskType {spec.disk_type!r}: {spec.machine_type} takes Hyperdisk only; write hyperdisk-balanced"
+    return None
+
+
+def brought_template_rejection(group: TPUNodeGroup, template: TemplateView) -> str | None:
     """What is wrong with a brought template (facts: reference API, checks of a brought template)."""
     where = f"{group.spec.instance_template_uri}: "
     machine_type = last_segment(template.machine_type)
@@ -30,7 +43,7 @@ def template_refusal(group: TPUNodeGroup, template: TemplateView) -> str | None:
     model = template.provisioning_model
     if model not in _MODELS:
         return f"{where}its provisioning model {model} is not supported; use STANDARD, SPOT or RESERVATION_BOUND"
-    wanted = _TERMINATION.get(model)
+    wanted = TERMINATION_ACTIONS.get(model)
     if wanted and template.termination_action != wanted:
         return f"{where}with provisioning model {model} its instanceTerminationAction must be {wanted}"
     return check_topology(machine_type, group.spec.topology, group.spec.node_count, group.spec.target_size_policy_mode)

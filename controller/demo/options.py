@@ -6,7 +6,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from controller.api.constants import API_VERSION
-from controller.api.topology import BULK, INDIVIDUAL, host_topology, legal_host_counts, topology_for_hosts
+from controller.api.instance_config import ProvisioningModel
+from controller.api.managed_instance_group import TargetSizePolicyMode
+from controller.api.topology import host_topology, legal_host_counts, topology_for_hosts
 
 MACHINE: Final = "tpu7x-standard-4t"
 PROJECT: Final = "my-gcp-project"
@@ -56,7 +58,7 @@ class DemoOptions:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.mode == INDIVIDUAL:
+        if self.mode is TargetSizePolicyMode.INDIVIDUAL:
             if not 1 <= self.nodes <= MOST_INDIVIDUAL:
                 raise BadOptionError(f"--nodes {self.nodes}: a group of single hosts has 1 to {MOST_INDIVIDUAL}")
         elif topology_for_hosts(self.nodes) is None:
@@ -64,21 +66,24 @@ class DemoOptions:
             raise BadOptionError(f"--nodes {self.nodes}: no topology of {MACHINE} has {self.nodes} hosts; take {near}")
 
     @property
-    def mode(self) -> str:
+    def mode(self) -> TargetSizePolicyMode:
         """One slice of all hosts, or hosts that are slices of their own."""
-        return INDIVIDUAL if self.scenario is Scenario.PREEMPT or self.nodes == 1 else BULK
+        single = self.scenario is Scenario.PREEMPT or self.nodes == 1
+        return TargetSizePolicyMode.INDIVIDUAL if single else TargetSizePolicyMode.BULK
 
     @property
     def topology(self) -> str:
         """The slice's shape."""
-        found = host_topology(MACHINE) if self.mode == INDIVIDUAL else topology_for_hosts(self.nodes)
+        found = (
+            host_topology(MACHINE) if self.mode is TargetSizePolicyMode.INDIVIDUAL else topology_for_hosts(self.nodes)
+        )
         assert found is not None
         return found
 
     @property
-    def model(self) -> str:
+    def model(self) -> ProvisioningModel:
         """Spot VMs are preempted; on-demand slices are what Compute Engine restarts (facts: GCE 6.2)."""
-        return "SPOT" if self.scenario is Scenario.PREEMPT else "STANDARD"
+        return ProvisioningModel.SPOT if self.scenario is Scenario.PREEMPT else ProvisioningModel.STANDARD
 
     def manifest(self) -> dict[str, Any]:
         """The TPUNodeGroup to apply."""
@@ -92,8 +97,8 @@ class DemoOptions:
                 "nodeCount": self.nodes,
                 "acceleratorConnectionMode": "STATIC",
                 "topology": self.topology,
-                "targetSizePolicyMode": self.mode,
-                "instanceConfig": {"machineType": MACHINE, "provisioningModel": self.model},
+                "targetSizePolicyMode": self.mode.value,
+                "instanceConfig": {"machineType": MACHINE, "provisioningModel": self.model.value},
                 "bootstrapKubernetes": {"version": "1.34", "controlPlaneIP": "10.128.0.2"},
             },
         }

@@ -9,13 +9,13 @@ from controller.api.reasons import ConditionType
 from controller.api.resources import ChildStatus, InstanceTemplate, Resource, TPUNodeGroup
 from controller.core.child import ChildSnapshot, link_of, status_of
 from controller.core.children import child_ref
-from controller.core.desired import body_of, ref_of, template_rejection
+from controller.core.desired import body_of, ref_of
 from controller.core.hosts import bears_name_rightly, match_hosts
 from controller.core.model import Key, Kind, Scope, Wake
 from controller.core.names import child_name, ownership_mark
 from controller.core.observed import NodeView, OperationView, ResourceRef, ResourceView, TemplateView
 from controller.core.snapshot import Child, GroupSnapshot
-from controller.core.validate import group_rejection, template_refusal
+from controller.core.validate import brought_template_rejection, group_rejection, template_rejection
 from controller.runtime.custom_resources import owner_of
 from controller.runtime.env import Env
 from controller.runtime.group_memory import GroupMemory
@@ -142,7 +142,7 @@ class Observer:
                 return f"spec.instanceTemplateURI: {ref.path} does not exist; create it, or name another one"
             memory.template = view.template
         template: TemplateView | None = memory.template
-        return template_refusal(group, template) if template is not None else None
+        return brought_template_rejection(group, template) if template is not None else None
 
     def _blocked_by(self, key: Key, child: Resource) -> str:
         """What the deletion of a child waits for: each child keeps the order by itself (design: deletion order)."""

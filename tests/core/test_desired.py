@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from controller.api.resources import InstanceTemplateSpec, TPUNodeGroup
+from controller.api.resources import TPUNodeGroup
 from controller.core.children import child_manifest, child_ref, wanted_kinds
-from controller.core.desired import BootImages, body_of, ref_of, template_rejection
+from controller.core.desired import BootImages, body_of, ref_of
 from controller.core.model import Kind
 from controller.core.observed import ResourceRef
 from controller.core.plan import Policy
@@ -328,27 +328,3 @@ def test_where_the_vms_find_the_control_plane(bootstrap: Json, ip: str, endpoint
 def test_a_group_without_a_taint_says_so() -> None:
     bootstrap = {"version": "1.31", "controlPlaneIP": "10.0.0.1", "taint": False}
     assert metadata_of(make_group(bootstrapKubernetes=bootstrap))["kubeadm-taints"] == ""
-
-
-@pytest.mark.parametrize(
-    ("spec", "refusal"),
-    [
-        pytest.param({"machineType": "tpu7x-standard-4t"}, None, id="nothing wrong"),
-        pytest.param({"machineType": "tpu7x-standard-4t", "subnetwork": "default"}, None, id="the default network"),
-        pytest.param({"machineType": "tpu7x-standard-4t", "subnetwork": "a/b"}, None, id="a URL"),
-        pytest.param({"machineType": "tpu7x-standard-4t", "diskType": "pd-ssd"}, None, id="a disk that tpu7x takes"),
-        pytest.param(
-            {"machineType": "tpu7x-standard-4t", "subnetwork": "mine"},
-            "subnetwork 'mine': an instance template is global and has no region for a bare name; "
-            "write regions/<region>/subnetworks/mine",
-            id="a bare name",
-        ),
-        pytest.param(
-            {"machineType": "ct6e-standard-4t", "diskType": "zones/z/diskTypes/pd-ssd"},
-            "diskType 'zones/z/diskTypes/pd-ssd': ct6e-standard-4t takes Hyperdisk only; write hyperdisk-balanced",
-            id="a disk that v6e does not take",
-        ),
-    ],
-)
-def test_what_a_template_is_refused_for(spec: Json, refusal: str | None) -> None:
-    assert template_rejection(InstanceTemplateSpec.model_validate(spec)) == refusal

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller.api.resources import TPUNodeGroup
+from controller.api.resources import InstanceTemplateSpec, TPUNodeGroup
 from controller.core.observed import TemplateView
-from controller.core.validate import group_rejection, template_refusal
+from controller.core.validate import brought_template_rejection, group_rejection, template_rejection
 from tests.core.builders import make_group, make_single_hosts, make_template_view
 
 URI = "projects/my-gcp-project/global/instanceTemplates/golden"
@@ -59,7 +59,7 @@ def test_a_group_is_refused_for(group: TPUNodeGroup, why: str) -> None:
     ],
 )
 def test_a_brought_template_is_taken_when_it_is(template: TemplateView) -> None:
-    assert template_refusal(BROUGHT, template) is None
+    assert brought_template_rejection(BROUGHT, template) is None
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,28 @@ def test_a_brought_template_is_taken_when_it_is(template: TemplateView) -> None:
     ],
 )
 def test_a_brought_template_is_refused_for(template: TemplateView, why: str) -> None:
-    assert template_refusal(BROUGHT, template) == why
+    assert brought_template_rejection(BROUGHT, template) == why
+
+
+@pytest.mark.parametrize(
+    ("spec", "refusal"),
+    [
+        pytest.param({"machineType": "tpu7x-standard-4t"}, None, id="nothing wrong"),
+        pytest.param({"machineType": "tpu7x-standard-4t", "subnetwork": "default"}, None, id="the default network"),
+        pytest.param({"machineType": "tpu7x-standard-4t", "subnetwork": "a/b"}, None, id="a URL"),
+        pytest.param({"machineType": "tpu7x-standard-4t", "diskType": "pd-ssd"}, None, id="a disk that tpu7x takes"),
+        pytest.param(
+            {"machineType": "tpu7x-standard-4t", "subnetwork": "mine"},
+            "subnetwork 'mine': an instance template is global and has no region for a bare name; "
+            "write regions/<region>/subnetworks/mine",
+            id="a bare name",
+        ),
+        pytest.param(
+            {"machineType": "ct6e-standard-4t", "diskType": "zones/z/diskTypes/pd-ssd"},
+            "diskType 'zones/z/diskTypes/pd-ssd': ct6e-standard-4t takes Hyperdisk only; write hyperdisk-balanced",
+            id="a disk that v6e does not take",
+        ),
+    ],
+)
+def test_what_a_template_is_refused_for(spec: dict[str, str], refusal: str | None) -> None:
+    assert template_rejection(InstanceTemplateSpec.model_validate(spec)) == refusal
