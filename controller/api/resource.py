@@ -17,16 +17,18 @@ def conditions_field() -> Any:
 
 
 class Resource(ApiModel):
-    """An object of one of our kinds. Each kind adds its `spec` and `status`."""
+    """An object of one of our kinds. Each kind has a `spec` and a `status` of its own."""
 
     KIND: ClassVar[str]
 
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
+    spec: ApiModel = Field(default_factory=ApiModel)
+    status: ApiModel = Field(default_factory=ApiModel)
 
     def to_manifest(self) -> Json:
         """The whole object as JSON, with apiVersion and kind; without a status that nobody has written."""
         parts: dict[str, ApiModel] = dict(self)
-        if parts["status"] == type(parts["status"])():
+        if self.status == type(self.status)():
             del parts["status"]
         return {
             "apiVersion": API_VERSION,

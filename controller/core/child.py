@@ -20,7 +20,7 @@ from controller.api.resources import (
     WorkloadPolicyStatus,
 )
 from controller.core.actions import Action, DeleteResource, InsertResource, Outcome, SetFinalizers
-from controller.core.failures import Conflict, Failure
+from controller.core.failures import Failure, Retry
 from controller.core.gce_errors import operation_failure
 from controller.core.model import Key, Scope
 from controller.core.moving import on_their_way
@@ -85,10 +85,9 @@ def is_ours(snapshot: ChildSnapshot, resource: ResourceView) -> bool:
 
 def status_of(child: Resource) -> ChildStatus:
     """The status of a child. Raises TypeError for a group."""
-    status = getattr(child, "status", None)
-    if not isinstance(status, ChildStatus):
+    if not isinstance(child.status, ChildStatus):
         raise TypeError(f"{child.KIND} is no child")
-    return status
+    return child.status
 
 
 def link_of(status: ChildStatus) -> str:
@@ -114,7 +113,7 @@ def plan_child(snapshot: ChildSnapshot, policy: Policy, now: datetime) -> ChildP
     if not settled:
         return _with(keep, rechecks=_operation_recheck(snapshot, policy, now))
     done = ChildPlan(Plan(), "" if status.operation_name else keep.request_id, "", failure)
-    if snapshot.metadata.deletion_timestamp is not None:
+    if snapshot.metadata.deleting:
         return _delete(snapshot, done, now, policy)
     return _create(snapshot, done, now)
 
@@ -123,7 +122,7 @@ def _finalizers(snapshot: ChildSnapshot) -> tuple[str, ...] | None:
     """The finalizers to write, None if they are right: ours first; the reference's go once we have adopted."""
     present = tuple(snapshot.metadata.finalizers)
     ours = FINALIZER in present
-    if snapshot.metadata.deletion_timestamp is not None and not ours:
+    if snapshot.metadata.deleting and not ours:
         # Kubernetes refuses new finalizers on an object that is being deleted; the reference's are its own affair.
         return None
     others = tuple(name for name in present if name not in REFERENCE_FINALIZERS and name != FINALIZER)
@@ -198,7 +197,7 @@ def _with(base: ChildPlan, actions: tuple[Action, ...] = (), rechecks: tuple[Rec
 
 def outcome_is_known(failure: Failure) -> bool:
     """Whether a failed insert certainly had no effect, so that its request id has served."""
-    return not getattr(failure, "unknown_outcome", False) or isinstance(failure, Conflict)
+    return not (isinstance(failure, Retry) and failure.unknown_outcome)
 
 
 def child_rechecks(

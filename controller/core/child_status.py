@@ -67,7 +67,7 @@ def child_status(
 def child_verdict(snapshot: ChildSnapshot, decided: ChildPlan, failure: Failure | None, *, under_way: bool) -> Verdict:
     """The Ready condition's content. `under_way`: an operation of ours was accepted and has not ended."""
     resource = snapshot.resource
-    if snapshot.metadata.deletion_timestamp is not None:
+    if snapshot.metadata.deleting:
         return _deleting(snapshot, failure)
     if decided.not_ours and resource is not None:
         message = (

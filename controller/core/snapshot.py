@@ -104,7 +104,7 @@ class GroupSnapshot:
     @property
     def deleting(self) -> bool:
         """Whether the user has asked for the end of it."""
-        return self.group.metadata.deletion_timestamp is not None
+        return self.group.metadata.deleting
 
     @property
     def was_ready(self) -> bool:

@@ -115,10 +115,8 @@ class CustomResources:
         known = self._resources.get(key)
         if known is None or known.metadata.uid != fresh.metadata.uid:
             return
-        if status is None:
-            status = known.status  # type: ignore[attr-defined]  # every kind has one; the base class does not say so
         newest = known if _version(known) > _version(fresh) else fresh
-        self._store(key, newest.model_copy(update={"status": status}))
+        self._store(key, newest.model_copy(update={"status": known.status if status is None else status}))
 
     def gone(self, key: Key) -> Change | None:
         """An object went away with its last finalizer, which we removed."""
@@ -139,7 +137,7 @@ class CustomResources:
             return Change(key, fresh, new=True)
         if _version(fresh) <= _version(known):
             return None
-        merged = fresh.model_copy(update={"status": known.status})  # type: ignore[attr-defined]
+        merged = fresh.model_copy(update={"status": known.status})
         self._store(key, merged)
         return Change(key, merged) if _significant(known) != _significant(fresh) else None
 

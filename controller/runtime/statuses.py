@@ -5,12 +5,11 @@ from datetime import datetime
 
 from controller.api.conditions import Condition, get_condition
 from controller.api.reasons import NORMAL, ConditionType, Reason
-from controller.api.resources import ChildStatus, Resource, TPUNodeGroupStatus
+from controller.api.resources import Resource
 from controller.core.merge_patch import merge_patch
 from controller.core.model import Key
+from controller.runtime.custom_resources import Status
 from controller.runtime.env import Env
-
-Status = TPUNodeGroupStatus | ChildStatus
 
 _EVENT_NAMES: Mapping[str, str] = {Reason.READY: "Provisioned", Reason.CREATED: "Provisioned"}
 
