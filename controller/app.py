@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from controller.adapters.clock import RandomRest, SystemClock
+from controller.adapters.clock import RandomJitter, SystemClock
 from controller.adapters.compute import ComputeCloud
 from controller.adapters.http import HttpServer
 from controller.adapters.kopf_app import CustomResourceWatch
@@ -45,7 +45,7 @@ class Operator:
         self._settings = settings
         self._grace = settings.shutdown_grace.total_seconds()
         self._clock = SystemClock()
-        self._rest = RandomRest()
+        self._jitter = RandomJitter()
         self._metrics = Metrics()
         self._stack = AsyncExitStack()
         self._stopping = asyncio.Event()
@@ -102,7 +102,7 @@ class Operator:
         settings, metrics = self._settings, self._metrics
         compute = ComputeCloud(
             self._clock,
-            self._rest,
+            self._jitter,
             endpoint=settings.compute_endpoint,
             threads=settings.compute_threads,
             timeout=settings.call_timeout.total_seconds(),
@@ -122,7 +122,7 @@ class Operator:
                 raise
             except Failure as failure:
                 log.warning("cannot be used yet, trying again", what=what, failure=str(failure))
-                await self._clock.sleep(self._rest.jittered(delay, 0.2).total_seconds())
+                await self._clock.sleep(self._jitter.around(delay, 0.2).total_seconds())
                 delay = min(delay * 2, self._settings.retry_max)
 
     async def _lead(self, client: KubeClient) -> Callable[[], None]:
@@ -138,7 +138,7 @@ class Operator:
             call_timeout=max(retry, deadline * 0.4),
         )
         lease = KubeLease(client, settings.namespace)
-        leadership = Leadership(lease, self._clock, self._rest, settings.identity, times)
+        leadership = Leadership(lease, self._clock, self._jitter, settings.identity, times)
         await leadership.acquire()
         self._leading = True
         self._metrics.leader.set(1)
@@ -166,7 +166,7 @@ class Operator:
             settings.token_life, settings.token_slot, settings.live_tokens, settings.live_tokens_per_group
         )
         policy, knowledge = policy_of(settings), Knowledge(vault)
-        env = Env(cloud, cluster, self._clock, self._rest, policy, knowledge, self._metrics, may_act)
+        env = Env(cloud, cluster, self._clock, self._jitter, policy, knowledge, self._metrics, may_act)
         records = records_of(settings)
         self._in_background(records.run(), "audit log")
         self._stack.push_async_callback(records.close, self._grace / 2)

@@ -115,7 +115,7 @@ def assemble(settings: Settings, env: Env, records: CloudLogging) -> Parts:
         retry_first=settings.retry_first.total_seconds(),
         retry_max=settings.retry_max.total_seconds(),
     )
-    mailboxes = Mailboxes(Reconciler(env, groups, children).look, env.clock, env.rest, limits)
+    mailboxes = Mailboxes(Reconciler(env, groups, children).look, env.clock, env.jitter, limits)
     dispatch = Dispatch(env, mailboxes.post, mailboxes.forget)
     intake = Intake(env.knowledge, hearing, mailboxes.post, env.clock, env.metrics)
     env.metrics.waiting.set_function(lambda: mailboxes.waiting)

@@ -22,12 +22,12 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-class RandomRest:
-    """The port `Rest`. The same seed gives the same sequence."""
+class RandomJitter:
+    """The port `Jitter`. The same seed gives the same sequence."""
 
     def __init__(self, seed: int | None = None) -> None:
         self._random = Random(seed)
 
-    def jittered(self, base: timedelta, share: float) -> timedelta:
+    def around(self, base: timedelta, share: float) -> timedelta:
         """`base` plus or minus a random share of it."""
         return base * (1 + share * self._random.uniform(-1, 1))

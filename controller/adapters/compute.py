@@ -29,7 +29,7 @@ from controller.adapters.compute_views import (
 from controller.core.failures import Bug, Failure, Gone, Rejected
 from controller.core.model import Kind
 from controller.core.observed import Instance, ManagedInstance, OperationView, ResourceRef, ResourceView
-from controller.runtime.ports import Clock, Json, Rest
+from controller.runtime.ports import Clock, Jitter, Json
 
 #: (method as in `instances.setMetadata`, "200" or the failure's code, seconds)
 Observe = Callable[[str, str, float], None]
@@ -51,7 +51,7 @@ class ComputeCloud:
     def __init__(
         self,
         clock: Clock,
-        rest: Rest,
+        jitter: Jitter,
         *,
         endpoint: str = "",
         threads: int = 8,
@@ -59,7 +59,7 @@ class ComputeCloud:
         observe: Observe = _ignore,
     ) -> None:
         self._clock = clock
-        self._rest = rest
+        self._jitter = jitter
         self._endpoint = endpoint
         self._timeout = timeout
         self._observe = observe
@@ -216,7 +216,7 @@ class ComputeCloud:
 
     def _failure(self, error: Exception, what: str) -> Failure:
         second = self._clock.now().second
-        window = timedelta(seconds=60 - second) + self._rest.jittered(timedelta(seconds=3), 1.0)
+        window = timedelta(seconds=60 - second) + self._jitter.around(timedelta(seconds=3), 1.0)
         return failure_of(error, what, window)
 
 

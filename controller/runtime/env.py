@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from controller.core.plan import Policy
 from controller.runtime.knowledge import Knowledge
 from controller.runtime.metrics import Metrics
-from controller.runtime.ports import Clock, Cloud, Cluster, MayAct, Rest
+from controller.runtime.ports import Clock, Cloud, Cluster, Jitter, MayAct
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Env:
     cloud: Cloud
     cluster: Cluster
     clock: Clock
-    rest: Rest
+    jitter: Jitter
     policy: Policy
     knowledge: Knowledge
     metrics: Metrics

@@ -57,7 +57,7 @@ class Housekeeping:
         await self._revoke_strays()
 
     def _interval(self) -> float:
-        return self._env.rest.jittered(self._env.policy.resync, self._env.policy.resync_jitter).total_seconds()
+        return self._env.jitter.around(self._env.policy.resync, self._env.policy.resync_jitter).total_seconds()
 
     async def _tokens(self) -> None:
         asked = self._env.clock.now()

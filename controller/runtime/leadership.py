@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import structlog
 
 from controller.core.failures import Conflict, Failure, Gone, Retry
-from controller.runtime.ports import Clock, Rest
+from controller.runtime.ports import Clock, Jitter
 
 log = structlog.get_logger(__name__)
 
@@ -77,13 +77,13 @@ class Leadership:
     """
 
     def __init__(
-        self, store: LeaseStore, clock: Clock, rest: Rest, identity: str, times: LeaseTimes | None = None
+        self, store: LeaseStore, clock: Clock, jitter: Jitter, identity: str, times: LeaseTimes | None = None
     ) -> None:
         if not identity:
             raise ValueError("The leader's identity is empty: give the name of the Pod.")
         self._store = store
         self._clock = clock
-        self._rest = rest
+        self._jitter = jitter
         self._identity = identity
         self._times = times or LeaseTimes()
         self._held: LeaseRecord | None = None
@@ -211,4 +211,4 @@ class Leadership:
             raise Retry("The lease got no answer in time. It is tried again.", "timeout") from error
 
     def _pause(self) -> float:
-        return self._rest.jittered(timedelta(seconds=self._times.retry), 0.2).total_seconds()
+        return self._jitter.around(timedelta(seconds=self._times.retry), 0.2).total_seconds()

@@ -15,7 +15,7 @@ import structlog
 
 from controller.core.model import Key, Wake
 from controller.core.plan import Recheck
-from controller.runtime.ports import Clock, Rest
+from controller.runtime.ports import Clock, Jitter
 
 log = structlog.get_logger(__name__)
 
@@ -70,7 +70,7 @@ def _take(box: _Box) -> Wake | None:
 class Mailboxes:
     """All keys' mailboxes on the running event loop."""
 
-    def __init__(self, handle: Handler, clock: Clock, jitter: Rest, limits: Limits) -> None:
+    def __init__(self, handle: Handler, clock: Clock, jitter: Jitter, limits: Limits) -> None:
         self._handle = handle
         self._clock = clock
         self._jitter = jitter
@@ -171,7 +171,7 @@ class Mailboxes:
         """Wait, or leave the wait that runs if it ends sooner: events that keep failing must not put a retry off."""
         loop = asyncio.get_running_loop()
         full = min(self._limits.retry_first * 2 ** min(box.failures, 20), self._limits.retry_max)
-        due = loop.time() + max(self._jitter.jittered(timedelta(seconds=full), 0.5).total_seconds(), at_least)
+        due = loop.time() + max(self._jitter.around(timedelta(seconds=full), 0.5).total_seconds(), at_least)
         box.retry = wake if box.retry is None else box.retry.merge(wake)
         if box.retry_timer is None:
             box.failures += 1

@@ -149,9 +149,9 @@ class Cluster(Protocol):
         ...
 
 
-class Rest(Protocol):
-    """How long until the next look."""
+class Jitter(Protocol):
+    """Chance in waits: what many do, or one does again and again, must not fall into step."""
 
-    def jittered(self, base: timedelta, share: float) -> timedelta:
+    def around(self, base: timedelta, share: float) -> timedelta:
         """`base` plus or minus a random share of it."""
         ...

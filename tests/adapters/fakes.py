@@ -29,6 +29,6 @@ class FakeClock:
 class NoJitter:
     """`base` as it is."""
 
-    def jittered(self, base: timedelta, share: float) -> timedelta:
+    def around(self, base: timedelta, share: float) -> timedelta:
         del share
         return base

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controller.adapters.clock import RandomRest, SystemClock
+from controller.adapters.clock import RandomJitter, SystemClock
 from controller.adapters.kube_client import KubeClient
 from controller.adapters.lease import KubeLease
 from controller.core.failures import Conflict, Gone
@@ -82,7 +82,7 @@ async def test_the_clock_sleeps() -> None:
 
 def test_jitter_stays_within_its_share_and_follows_its_seed() -> None:
     base = timedelta(seconds=10)
-    drawn = [RandomRest(7).jittered(base, 0.2) for _ in range(3)]
-    many = RandomRest(8)
+    drawn = [RandomJitter(7).around(base, 0.2) for _ in range(3)]
+    many = RandomJitter(8)
     assert len(set(drawn)) == 1
-    assert all(timedelta(seconds=8) <= many.jittered(base, 0.2) <= timedelta(seconds=12) for _ in range(200))
+    assert all(timedelta(seconds=8) <= many.around(base, 0.2) <= timedelta(seconds=12) for _ in range(200))

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from pydantic import SecretStr
 
-from controller.adapters.clock import RandomRest, SystemClock
+from controller.adapters.clock import RandomJitter, SystemClock
 from controller.adapters.compute import ComputeCloud
 from controller.core.failures import Conflict, Failure, Gone, Rejected, Retry
 from controller.core.gce_errors import operation_failure
@@ -114,7 +114,7 @@ async def simulated() -> AsyncIterator[Simulated]:
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     endpoint = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    cloud = ComputeCloud(clock, RandomRest(7), endpoint=endpoint, threads=2, timeout=10.0)
+    cloud = ComputeCloud(clock, RandomJitter(7), endpoint=endpoint, threads=2, timeout=10.0)
     await cloud.open()
     yield Simulated(cloud, calls, faults)
     await cloud.close()

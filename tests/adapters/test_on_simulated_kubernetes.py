@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from controller.adapters.clock import RandomRest, SystemClock
+from controller.adapters.clock import RandomJitter, SystemClock
 from controller.adapters.kopf_app import CustomResourceWatch
 from controller.adapters.kube import KubeCluster, ca_hashes_of
 from controller.adapters.kube_client import KubeClient
@@ -162,9 +162,9 @@ async def test_nodes_are_followed_through_their_life(client: KubeClient, world: 
 
 async def test_one_of_two_replicas_leads_and_hands_over(client: KubeClient, world: SimulatedCluster) -> None:
     world.store.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tpu-node-group"}})
-    clock, rest = SystemClock(), RandomRest(1)
-    first = Leadership(KubeLease(client), clock, rest, "pod-a")
-    second = Leadership(KubeLease(client), clock, rest, "pod-b")
+    clock, jitter = SystemClock(), RandomJitter(1)
+    first = Leadership(KubeLease(client), clock, jitter, "pod-a")
+    second = Leadership(KubeLease(client), clock, jitter, "pod-b")
     await first.acquire()
     first.check()
     await first.release()

@@ -73,9 +73,9 @@ class VirtualClock:
 
 
 class NoJitter:
-    """The port `Rest`: always the whole base."""
+    """The port `Jitter`: always the whole base."""
 
-    def jittered(self, base: timedelta, share: float) -> timedelta:
+    def around(self, base: timedelta, share: float) -> timedelta:
         """`base` as it is."""
         del share
         return base
