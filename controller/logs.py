@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from controller.core.gce_errors import redacted
+from controller.core.redaction import redacted
 
 _LIBRARIES = ("kopf", "aiohttp", "google", "urllib3", "asyncio", "grpc")
 

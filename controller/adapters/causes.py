@@ -1,6 +1,6 @@
 """Which exceptions may stay behind a Failure: a logged traceback prints the whole chain, and no token may be in it."""
 
-from controller.core.gce_errors import redacted
+from controller.core.redaction import redacted
 
 
 def cause_of(error: BaseException) -> BaseException | None:

@@ -17,7 +17,8 @@ from google.api_core import exceptions as api
 from google.auth import exceptions as auth
 
 from controller.core.failures import Bug, Conflict, Failure, Gone, NoCapacity, Rejected, Retry
-from controller.core.gce_errors import by_code, missing_permission, redacted
+from controller.core.gce_errors import by_code, missing_permission
+from controller.core.redaction import redacted
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.config.config_exception import ConfigException
 
 from controller.core.failures import Bug, Conflict, Failure, Gone, Rejected, Retry
-from controller.core.gce_errors import redacted
+from controller.core.redaction import redacted
 
 _Make = Callable[[str, str], Failure]
 

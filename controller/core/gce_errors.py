@@ -13,16 +13,11 @@ from typing import Final
 
 from controller.core.failures import Bug, Conflict, Failure, Gone, NoCapacity, Rejected, Retry
 from controller.core.observed import OperationError
+from controller.core.redaction import redacted
 
-_TOKEN: Final = re.compile(r"\b[a-z0-9]{6}\.[a-z0-9]{16}\b")
 _PERMISSION: Final = re.compile(r"'([a-z]+(?:\.[A-Za-z]+){1,3})'(?: or '[^']+')? permission|[Pp]ermission '([^']+)'")
 
 Make = Callable[[str, str], Failure]
-
-
-def redacted(text: str) -> str:
-    """The text without anything that has the form of a bootstrap token: GCE quotes refused metadata values."""
-    return _TOKEN.sub("<token>", text)
 
 
 def missing_permission(text: str) -> str:
