@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -290,11 +290,13 @@ def clean_environment() -> dict[str, str]:
 
 
 @asynccontextmanager
-async def bench(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> AsyncIterator[Bench]:
-    """A simulator with these arguments, watched; no operator yet. At the end no token may have leaked."""
-    env = {**clean_environment(), **(environment or {})}
+async def bench(folder: Path, *arguments: str, custom: bool = True) -> AsyncIterator[Bench]:
+    """A simulator with these arguments, watched; no operator yet. At the end no token may have leaked.
+
+    `custom`: whether the cluster has our kinds, which can be watched then.
+    """
     command = [*PROGRAM, "simulator", *arguments]
-    simulator = await start("simulator", command, env, folder / "simulator.log", read=True)
+    simulator = await start("simulator", command, clean_environment(), folder / "simulator.log", read=True)
     made: Bench | None = None
     try:
         ready = json.loads(await simulator.first_line(45))
@@ -302,7 +304,7 @@ async def bench(folder: Path, *arguments: str, environment: Mapping[str, str] | 
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
             connect(Path(ready["kubeconfig"])) as cluster,
-            witness_of(cluster) as witness,
+            witness_of(cluster, custom=custom) as witness,
         ):
             made = Bench(folder, simulator, ready, Control(session, ready["control"]), cluster, witness, session)
             yield made

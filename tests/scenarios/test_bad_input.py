@@ -1,6 +1,5 @@
 """What cannot work is refused with what to change, and costs no call of Compute Engine."""
 
-import asyncio
 import json
 import re
 from pathlib import Path
@@ -14,7 +13,8 @@ from google.pubsub_v1.services.publisher.transports import PublisherGrpcAsyncIOT
 from tests.api.bad_crs import BAD_CRS
 from tests.scenarios.cluster import Kubectl, RefusedError
 from tests.scenarios.groups import sample
-from tests.scenarios.harness import PROGRAM, Bench, clean_environment, until
+from tests.scenarios.harness import Bench, until
+from tests.scenarios.programs import run
 from tests.scenarios.refusals import FOREIGN, MESSAGES, REJECTED, SETTINGS, Rejected
 
 #: Those that are refused when they are made; the others when they are changed, which tests/api holds.
@@ -119,17 +119,3 @@ def _counted(stage: Bench, metric: str) -> Any:
 
 def _all(reasons: list[str], times: int) -> Any:
     return lambda seen: seen == dict.fromkeys(reasons, float(times))
-
-
-async def run(*arguments: str, environment: dict[str, str] | None = None) -> tuple[int, str, str]:
-    """The program to its end: exit code, stdout, stderr."""
-    process = await asyncio.create_subprocess_exec(
-        *(*PROGRAM, *arguments),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=clean_environment() | (environment or {}),
-    )
-    out, error = await asyncio.wait_for(process.communicate(), 30)
-    assert process.returncode is not None
-    return process.returncode, out.decode(), error.decode()

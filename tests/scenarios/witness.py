@@ -69,11 +69,11 @@ class Witness:
 
 
 @asynccontextmanager
-async def witness_of(cluster: Cluster) -> AsyncIterator[Witness]:
-    """Watches until left."""
+async def witness_of(cluster: Cluster, *, custom: bool) -> AsyncIterator[Witness]:
+    """Watches until left. `custom`: our kinds too, which must be there then."""
     witness = Witness()
     kinds = {"Secret": witness.see_secret}
-    kinds |= dict.fromkeys((*CUSTOM_KINDS, "Event", "Node"), witness.see_object)
+    kinds |= dict.fromkeys(("Event", "Node", *(CUSTOM_KINDS if custom else ())), witness.see_object)
     ready = {kind: asyncio.Event() for kind in kinds}
     tasks = [asyncio.create_task(cluster.watch(kind, see, ready[kind])) for kind, see in kinds.items()]
     try:
