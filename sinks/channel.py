@@ -29,9 +29,7 @@ def is_loopback(endpoint: str) -> bool:
         return host == "localhost"
 
 
-def gapic_clients(
-    client: Any, transport: Any, endpoint: str | None, quota_project: str | None
-) -> Callable[[], Awaitable[Any]]:
+def gapic_clients(client: Any, transport: Any, endpoint: str | None) -> Callable[[], Awaitable[Any]]:
     """A factory of asynchronous GAPIC clients. `endpoint` is `host:port`, None for Google's own.
 
     The credentials are Google's application default ones, looked up in a thread at the first call and then kept. The
@@ -48,7 +46,6 @@ def gapic_clients(
         channel = transport.create_channel(
             endpoint or transport.DEFAULT_HOST,
             credentials=found[0],
-            quota_project_id=quota_project,
             options=_OPTIONS,
         )
         return client(transport=transport(channel=channel))

@@ -13,7 +13,6 @@ from controller.demo.records import Act, Life, Token
 
 #: The causes that are told apart, in the report's words.
 CAUSES: Final = ("insert_last", "booted", "follow_up")
-_NOT_DONE: Final = frozenset({"begun", "skipped"})
 _CAUSE_OF_KIND: Final = {
     "instance.inserted.last": "insert_last",
     "instance.bootstrap.booted": "booted",
@@ -40,7 +39,7 @@ def injections(lives: Iterable[Life], acts: Iterable[Act]) -> tuple[Injection, .
     """Every token that took effect, joined with the last InjectToken on that instance id that began before it."""
     by_id: dict[str, list[Act]] = {}
     for act in sorted(acts, key=lambda each: each.at):
-        if act.action == "InjectToken" and act.outcome not in _NOT_DONE:
+        if act.action == "InjectToken" and act.outcome != "begun":
             by_id.setdefault(act.instance_id, []).append(act)
     found = []
     for life in lives:

@@ -16,7 +16,7 @@ from controller.runtime.hearing import Hearing
 from controller.runtime.knowledge import Knowledge
 from controller.runtime.metrics import Metrics
 from controller.runtime.ports import Clock
-from sinks.intake.delivery import Delivery, Verdict
+from sinks.intake.delivery import Answer, Delivery
 from sinks.intake.entry import decode
 from sinks.intake.events import Event, Ignored, Resource, Unreadable, moment
 
@@ -44,7 +44,7 @@ class Intake:
         self._metrics = metrics
         self._handled: OrderedDict[str, None] = OrderedDict()
 
-    def handle(self, delivery: Delivery) -> Verdict:
+    def handle(self, delivery: Delivery) -> Answer:
         """Take one message."""
         match decode(delivery.data):
             case Unreadable(reason):
@@ -53,13 +53,13 @@ class Intake:
                 self._metrics.ignored.labels(self._metrics.bounded(reason)).inc()
             case Event() as event:
                 self._event(event, delivery)
-        return Verdict.ACK
+        return Answer.ACK
 
-    def _unreadable(self, delivery: Delivery, reason: str) -> Verdict:
+    def _unreadable(self, delivery: Delivery, reason: str) -> Answer:
         """Nacked until the dead-letter policy takes it; without one it could only go round for ever."""
         self._metrics.unreadable.labels(self._metrics.bounded(reason)).inc()
         log.warning("message cannot be read", message_id=delivery.message_id, reason=reason)
-        return Verdict.NACK if delivery.delivery_attempt else Verdict.ACK
+        return Answer.NACK if delivery.delivery_attempt else Answer.ACK
 
     def _event(self, event: Event, delivery: Delivery) -> None:
         self._metrics.events.labels(f"{event.resource}.{event.kind}").inc()

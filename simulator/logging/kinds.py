@@ -7,6 +7,7 @@ can be a check of the other.
 import re
 from typing import Final
 
+from controller.api.constants import LOG_BOOTSTRAP, LOG_CANARY
 from simulator.seams import Json
 
 __all__ = ["ANY", "OF_INSTANCE", "event_names", "known_event"]
@@ -52,9 +53,9 @@ def event_names(entry: Json) -> tuple[str, ...]:
     """All names that a planned fault may call this entry by, the plain one first; `*` alone for any other entry."""
     log = entry.get("logName", "").rpartition("/logs/")[2]
     payload = entry.get("jsonPayload") or {}
-    if log == "tpu-node-bootstrap":
+    if log == LOG_BOOTSTRAP:
         return ("instance.bootstrap", f"instance.bootstrap.{payload.get('step', '')}", ANY)
-    if log == "tpu-node-group-canary":
+    if log == LOG_CANARY:
         return ("canary.canary", ANY)
     found = _METHOD.fullmatch((entry.get("protoPayload") or {}).get("methodName", ""))
     if found is None or found["collection"] not in _RESOURCES:

@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-#: The log that actions are written to (the part after `projects/<project>/logs/`).
-ACTIONS_LOG: Final = "tpu-node-group-actions"
 PRODUCER: Final = "tpu-node-group-controller"
 
 #: A kubeadm token: its first half is its public id, the second its secret.
@@ -31,11 +29,9 @@ class Outcome(StrEnum):
     ACCEPTED = "accepted"
     DONE = "done"
     FAILED = "failed"
-    #: Not done after all: nothing would have changed, or the lease was lost.
-    SKIPPED = "skipped"
 
 
-_SEVERITY: Final = {Outcome.FAILED: "ERROR", Outcome.BEGUN: "DEBUG", Outcome.SKIPPED: "INFO"}
+_SEVERITY: Final = {Outcome.FAILED: "ERROR", Outcome.BEGUN: "DEBUG"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,7 @@ class AuditRecord:
     @property
     def timestamp(self) -> str:
         """RFC 3339, UTC: when the act began, so the same for every attempt to write the record."""
-        return _rfc3339(self.started)
+        return rfc3339(self.started)
 
     @property
     def insert_id(self) -> str:
@@ -139,7 +135,7 @@ class AuditRecord:
             "outcome": self.outcome.value,
             "cause": {
                 "kind": cause.kind,
-                **({"at": _rfc3339(cause.at)} if cause.at else {}),
+                **({"at": rfc3339(cause.at)} if cause.at else {}),
                 **({"event": cause.event} if cause.event else {}),
                 **({"detail": cause.detail} if cause.detail else {}),
                 **({"generation": cause.generation} if cause.generation else {}),
@@ -173,7 +169,8 @@ class AuditRecord:
         return entry
 
 
-def _rfc3339(moment: datetime) -> str:
+def rfc3339(moment: datetime) -> str:
+    """An aware time in UTC, as log entries have it."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

@@ -8,7 +8,8 @@ import json
 from collections.abc import Sequence
 from typing import Protocol, TextIO
 
-from sinks.audit.record import ACTIONS_LOG, AuditRecord, Outcome
+from sinks.audit.record import AuditRecord, Outcome
+from sinks.logs import LOG_ACTIONS
 
 
 class AuditSink(Protocol):
@@ -37,7 +38,7 @@ class JsonLines:
     def write(self, record: AuditRecord) -> None:
         """Write one line. A stream that is broken costs the line and is counted."""
         line = {
-            "log": ACTIONS_LOG,
+            "log": LOG_ACTIONS,
             "timestamp": record.timestamp,
             "severity": record.severity,
             "insert_id": record.insert_id,

@@ -4,7 +4,6 @@ It may lose entries (they are counted, and the JSON lines hold them), but it nev
 """
 
 import asyncio
-import inspect
 import logging
 import random
 from collections import deque
@@ -18,18 +17,19 @@ from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2
 from google.cloud.logging_v2.services.logging_service_v2.transports import LoggingServiceV2GrpcAsyncIOTransport
 from google.cloud.logging_v2.types import WriteLogEntriesRequest
 
+from sinks.advice import Advice, advise
 from sinks.audit.entries import to_message
 from sinks.audit.record import AuditRecord, Outcome
 from sinks.channel import gapic_clients
 
 _LOG: Final = logging.getLogger(__name__)  # noqa: TID251 - sinks do not know how the program logs
 
-ClientFactory = Callable[[], Awaitable[Any] | Any]
+ClientFactory = Callable[[], Awaitable[Any]]
 
 
-def client_for(endpoint: str | None = None, quota_project: str | None = None) -> Callable[[], Awaitable[Any]]:
+def client_for(endpoint: str | None = None) -> ClientFactory:
     """A factory of logging clients: on loopback (`127.0.0.1:9000`) without TLS, otherwise with Google's credentials."""
-    return gapic_clients(LoggingServiceV2AsyncClient, LoggingServiceV2GrpcAsyncIOTransport, endpoint, quota_project)
+    return gapic_clients(LoggingServiceV2AsyncClient, LoggingServiceV2GrpcAsyncIOTransport, endpoint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +181,11 @@ class CloudLogging:
         except exceptions.InvalidArgument as error:
             # With partial_success the good ones of the batch are written; the others will never be.
             self.counts.refused_batches += 1
-            self._tell(_describe(error, self._log_name))
+            self._tell(advise(error, _ADVICE, _OTHERWISE, log=self._log_name))
             return True
         except Exception as error:  # noqa: BLE001 - whatever it was, the entries are kept and sent again
             self.counts.failed_calls += 1
-            self._tell(_describe(error, self._log_name))
+            self._tell(advise(error, _ADVICE, _OTHERWISE, log=self._log_name))
             await self._drop_client()
             return False
         self.counts.written += len(batch)
@@ -194,8 +194,7 @@ class CloudLogging:
 
     async def _connected(self) -> Any:
         if self._client is None:
-            made = self._client_factory()
-            self._client = await made if inspect.isawaitable(made) else made
+            self._client = await self._client_factory()
         return self._client
 
     async def _drop_client(self) -> None:
@@ -221,8 +220,8 @@ class CloudLogging:
             _LOG.exception("The listener to the trouble of %s failed.", self._log_name)
 
 
-#: The first row whose types fit is the one. {log} is the log, {said} what the error says.
-_ADVICE: Final[Mapping[tuple[type[BaseException], ...], str]] = {
+#: {log} is the log.
+_ADVICE: Final[Advice] = {
     (GoogleAuthError,): (
         "no usable Google credentials to write {log} ({said}); give the operator's service account Workload Identity, "
         "or set GOOGLE_APPLICATION_CREDENTIALS"
@@ -237,9 +236,3 @@ _ADVICE: Final[Mapping[tuple[type[BaseException], ...], str]] = {
     ),
 }
 _OTHERWISE: Final = "writing {log} failed ({said}); trying again"
-
-
-def _describe(error: BaseException, log: str) -> str:
-    template = next((text for types, text in _ADVICE.items() if isinstance(error, types)), _OTHERWISE)
-    text = error.message if isinstance(error, exceptions.GoogleAPICallError) else str(error)
-    return template.format(log=log, said=" ".join(str(text).split())[:300] or type(error).__name__)

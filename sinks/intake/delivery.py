@@ -1,6 +1,5 @@
 """What a subscription hands over and is told back: the types between the stream and whoever handles its messages."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -13,22 +12,19 @@ class Delivery:
 
     data: bytes
     message_id: str
-    attributes: Mapping[str, str]
     #: When the publisher's message reached Pub/Sub; aware, UTC.
     published: datetime
     #: How often it has been delivered; 0 where the subscription has no dead-letter policy.
     delivery_attempt: int
 
 
-class Verdict(StrEnum):
-    """What becomes of a delivery."""
+class Answer(StrEnum):
+    """What Pub/Sub is told of a delivery."""
 
     #: The wake is safe: never deliver it again.
     ACK = "ack"
     #: Deliver it again now; so often nacked, the dead-letter policy takes it.
     NACK = "nack"
-    #: No room for it now: deliver it again in `Limits.later` seconds.
-    LATER = "later"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +51,6 @@ class Limits:
     #: Acks wait for company this long, and no longer than `ack_batch` of them.
     ack_interval: float = 0.005
     ack_batch: int = 500
-    #: When a message that was put off is delivered again (0 to 600, whole seconds).
-    later: int = 10
     #: A silent stream is probed this often, with this much time to answer.
     probe_interval: float = 20.0
     probe_timeout: float = 5.0
@@ -75,7 +69,6 @@ class Counts:
     deliveries: int = 0
     acked: int = 0
     nacked: int = 0
-    put_off: int = 0
     #: Deliveries whose handling raised; they are nacked.
     handler_errors: int = 0
     #: Streams that were opened.

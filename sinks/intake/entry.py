@@ -12,10 +12,8 @@ from typing import Any, Final
 
 from sinks.intake.events import Decoded, Event, EventKind, Failure, Ignored, Phase, Resource, Unreadable, moment
 from sinks.intake.methods import COLLECTIONS, KINDS, METHOD
+from sinks.logs import LOG_BOOTSTRAP, LOG_CANARY
 
-#: Logs that hold the operator's own and its VMs' entries (the part after `projects/<project>/logs/`).
-BOOTSTRAP_LOG: Final = "tpu-node-bootstrap"
-CANARY_LOG: Final = "tpu-node-group-canary"
 #: What a VM may say of its way into the cluster.
 STEPS: Final = frozenset({"booted", "waiting", "joining", "joined", "failed"})
 
@@ -83,9 +81,9 @@ def _read(entry: _Fields) -> Event:
     if isinstance(entry.get("protoPayload"), dict):
         return _audit(entry, log_name, at)
     if isinstance(entry.get("jsonPayload"), dict):
-        if log["log"] == BOOTSTRAP_LOG:
+        if log["log"] == LOG_BOOTSTRAP:
             return _bootstrap(entry, log_name, at)
-        if log["log"] == CANARY_LOG:
+        if log["log"] == LOG_CANARY:
             return _canary(entry, log_name, at)
         raise _NoEventError(Ignored(_plain("log", log["log"])))
     if not entry.keys() & {"protoPayload", "jsonPayload", "textPayload"}:
@@ -127,8 +125,6 @@ def _audit(entry: _Fields, log_name: str, at: str) -> Event:
         key=_key(entry, log_name, at),
         operation_id=_text(operation, "id")[:_MAX_REASON],
         reason=_text(status, "message")[:_MAX_REASON] if failure is None else "",
-        principal=_text(_object(payload, "authenticationInfo"), "principalEmail")[:_MAX_REASON],
-        caller=_text(_object(payload, "requestMetadata"), "callerSuppliedUserAgent")[:_MAX_REASON],
     )
 
 

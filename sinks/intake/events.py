@@ -84,10 +84,6 @@ class Event:
     reason: str = ""
     #: Of a canary: the operator process that wrote it; otherwise "".
     writer: str = ""
-    #: Who asked (principalEmail), "" where the entry does not say.
-    principal: str = ""
-    #: The asking program's user agent, "" where the entry does not say.
-    caller: str = ""
 
     @property
     def cause(self) -> str:

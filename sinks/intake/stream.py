@@ -1,4 +1,4 @@
-"""One streaming pull, from its first request to its end: messages in, verdicts out, leases kept, silence noticed."""
+"""One streaming pull, from its first request to its end: messages in, answers out, leases kept, silence noticed."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ import grpc
 from google.api_core import exceptions
 from google.pubsub_v1.types import StreamingPullResponse
 
-from sinks.intake.delivery import Counts, Delivery, Limits, Verdict
+from sinks.intake.delivery import Answer, Counts, Delivery, Limits
 from sinks.intake.outbox import Outbox
 from sinks.intake.trouble import SilentStreamError, StreamEndedError
 
@@ -22,7 +22,7 @@ _SLICE: Final = 0.01
 #: the stream meanwhile would be no help: Google's emulator may then deliver to it when its subscription is made.
 _SETTLE: Final = 0.25
 
-Handler = Callable[[Delivery], Verdict]
+Handler = Callable[[Delivery], Answer]
 
 
 class Stream:
@@ -63,7 +63,7 @@ class Stream:
             self._nack_held()
 
     def drain(self, patience: float) -> None:
-        """Handle nothing more: send the verdicts that are out, hand back what comes, and end the stream.
+        """Handle nothing more: send the answers that are out, hand back what comes, and end the stream.
 
         The server has `patience` seconds to end its side.
         """
@@ -82,7 +82,7 @@ class Stream:
             raise StreamEndedError
 
     async def _settle_held(self) -> None:
-        """A verdict for everything held, in slices: other work goes on meanwhile."""
+        """An answer to everything held, in slices: other work goes on meanwhile."""
         loop = asyncio.get_running_loop()
         end = loop.time() + _SLICE
         while self._held and not self._draining.is_set():
@@ -94,25 +94,21 @@ class Stream:
 
     def _settle(self, received: Any) -> None:
         self.counts.deliveries += 1
-        match self._verdict(received):
-            case Verdict.ACK:
+        match self._answer(received):
+            case Answer.ACK:
                 self.counts.acked += 1
                 self._outbox.ack(received.ack_id)
-            case Verdict.NACK:
+            case Answer.NACK:
                 self.counts.nacked += 1
                 self._outbox.extend(received.ack_id, 0)
-            case Verdict.LATER:
-                self.counts.put_off += 1
-                self._outbox.extend(received.ack_id, self._limits.later)
 
-    def _verdict(self, received: Any) -> Verdict:
+    def _answer(self, received: Any) -> Answer:
         message = received.message
         try:
             return self._handle(
                 Delivery(
                     data=message.data,
                     message_id=message.message_id,
-                    attributes=dict(message.attributes),
                     published=message.publish_time.ToDatetime(tzinfo=UTC),
                     delivery_attempt=received.delivery_attempt,
                 )
@@ -120,7 +116,7 @@ class Stream:
         except Exception:  # noqa: BLE001 - one message that cannot be handled must not stop the others
             self.counts.handler_errors += 1
             _LOG.exception("Message %s of %s could not be handled; it is nacked.", message.message_id, self._path)
-            return Verdict.NACK
+            return Answer.NACK
 
     def _nack_held(self) -> None:
         while self._held:

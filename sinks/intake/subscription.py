@@ -1,11 +1,10 @@
 """The Pub/Sub subscription, pulled for ever: whatever ends a stream, another one follows, and the state says why.
 
-It must never lose a message (only a verdict that was given is sent), never stop by itself, and leave nothing behind
+It must never lose a message (only an answer that was given is sent), never stop by itself, and leave nothing behind
 when it is closed.
 """
 
 import asyncio
-import inspect
 import logging
 import random
 import uuid
@@ -25,21 +24,21 @@ from sinks.intake.trouble import describe
 
 _LOG: Final = logging.getLogger(__name__)  # noqa: TID251 - sinks do not know how the program logs
 
-ClientFactory = Callable[[], Awaitable[Any] | Any]
+ClientFactory = Callable[[], Awaitable[Any]]
 
 
-def client_for(endpoint: str | None = None, quota_project: str | None = None) -> Callable[[], Awaitable[Any]]:
+def client_for(endpoint: str | None = None) -> ClientFactory:
     """A factory of subscriber clients: on loopback (`127.0.0.1:8085`) without TLS, otherwise with Google's credentials.
 
     `endpoint` None is Google's own. Each call makes a client with a connection of its own.
     """
-    return gapic_clients(SubscriberAsyncClient, SubscriberGrpcAsyncIOTransport, endpoint, quota_project)
+    return gapic_clients(SubscriberAsyncClient, SubscriberGrpcAsyncIOTransport, endpoint)
 
 
 class Subscription:
     """One subscription (`projects/p/subscriptions/s`) and its handler.
 
-    `handle` is called in the event loop for each delivery, must be quick, and returns its verdict; when it raises, that
+    `handle` is called in the event loop for each delivery, must be quick, and returns the answer; when it raises, that
     message alone is nacked. `on_state` is told each change of the stream's state.
     """
 
@@ -88,7 +87,7 @@ class Subscription:
             self._worker.result()
 
     async def close(self, grace: float) -> None:
-        """Hand back what is not handled, send the verdicts that are out, and end `run`, in at most `grace` seconds."""
+        """Hand back what is not handled, send the answers that are out, and end `run`, in at most `grace` seconds."""
         self._closing = True
         worker = self._worker
         if worker is None:
@@ -111,8 +110,7 @@ class Subscription:
 
     async def _one_stream(self) -> None:
         self._delivered = False
-        made = self._client_factory()
-        client = await made if inspect.isawaitable(made) else made
+        client = await self._client_factory()
         try:
             self._stream = Stream(client, self._path, self._outbox, self._handle, self._note_alive, self._limits)
             await self._stream.run()

@@ -1,10 +1,11 @@
 """What keeps the subscription from pulling, in words for whoever has to mend it."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from google.api_core import exceptions
 from google.auth.exceptions import GoogleAuthError
+
+from sinks.advice import Advice, advise
 
 
 class SilentStreamError(Exception):
@@ -15,8 +16,8 @@ class StreamEndedError(Exception):
     """The server ended the stream without an error, as it does from time to time."""
 
 
-#: The first row whose types fit is the one. {path} is the subscription, {said} what the error says.
-_ADVICE: Final[Mapping[tuple[type[BaseException], ...], str]] = {
+#: {path} is the subscription.
+_ADVICE: Final[Advice] = {
     (StreamEndedError,): "the stream of {path} ended; reconnecting",
     (SilentStreamError,): (
         "the connection for {path} no longer answers; reconnecting (check the network if this repeats)"
@@ -47,10 +48,4 @@ _OTHERWISE: Final = "pulling {path} failed ({said}); reconnecting"
 
 def describe(error: BaseException, path: str) -> str:
     """One line: what failed, on which subscription, what to do."""
-    template = next((text for types, text in _ADVICE.items() if isinstance(error, types)), _OTHERWISE)
-    return template.format(path=path, said=_said(error))
-
-
-def _said(error: BaseException) -> str:
-    text = error.message if isinstance(error, exceptions.GoogleAPICallError) else str(error)
-    return " ".join(str(text).split())[:300] or type(error).__name__
+    return advise(error, _ADVICE, _OTHERWISE, path=path)

@@ -54,7 +54,7 @@ def test_the_look_is_the_last_injection_on_that_id_that_began_before_the_effect(
         make_act(3.1, cause="resync", cause_at=3.1),
         make_act(2.95, name="vm-a@2", cause="resync"),
         make_act(2.96, action="MintToken", cause="resync"),
-        make_act(2.97, outcome="skipped", cause="resync"),
+        make_act(2.97, outcome="begun", cause="resync"),
     ]
     (found,) = injections([make_life(tokens=(("a", 3),))], acts)
     assert found.act == acts[1]

@@ -11,7 +11,7 @@ from controller.api.reasons import Reason
 from controller.core.model import Key, Scope, Wake
 from controller.runtime.hearing import Hearing
 from controller.runtime.intake import Intake
-from sinks.intake.delivery import Delivery, Verdict
+from sinks.intake.delivery import Answer, Delivery
 from tests.core.builders import GROUP, GROUP_KEY, PROJECT, ZONE, vm
 from tests.runtime.virtual_time import BEGINNING
 from tests.runtime.world import World
@@ -72,10 +72,10 @@ class Taking:
             raise RuntimeError("the mailbox is broken")
         self.posts.append((key, wake))
 
-    def take(self, data: bytes | Json, attempt: int = 0) -> Verdict:
+    def take(self, data: bytes | Json, attempt: int = 0) -> Answer:
         """Hand over one message."""
         raw = data if isinstance(data, bytes) else json.dumps(data).encode()
-        return self.intake.handle(Delivery(raw, "m1", {}, BEGINNING, attempt))
+        return self.intake.handle(Delivery(raw, "m1", BEGINNING, attempt))
 
     def count(self, name: str, **labels: str) -> float:
         """A counter's value."""
@@ -84,7 +84,7 @@ class Taking:
 
 def test_an_event_of_ours_wakes_its_group_and_is_acked() -> None:
     taking = Taking()
-    assert taking.take(entry()) is Verdict.ACK
+    assert taking.take(entry()) is Answer.ACK
     ((key, wake),) = taking.posts
     assert (key, wake.scope, list(wake.instances)) == (GROUP_KEY, Scope.INSTANCES, [vm()])
     assert (wake.cause.kind, wake.cause.at) == ("instance.inserted.last", BEGINNING)
@@ -99,20 +99,20 @@ def test_an_event_whose_wake_is_not_safe_is_not_acked_and_not_taken_for_handled(
     with pytest.raises(RuntimeError, match="broken"):
         taking.take(entry())
     taking.full = False
-    assert taking.take(entry()) is Verdict.ACK
+    assert taking.take(entry()) is Answer.ACK
     assert len(taking.posts) == 1
 
 
 def test_an_event_of_nobody_here_is_acked_with_no_call_and_counted() -> None:
     taking = Taking()
-    assert taking.take(entry(name="another-abcd")) is Verdict.ACK
+    assert taking.take(entry(name="another-abcd")) is Answer.ACK
     assert (taking.posts, taking.world.cloud.calls, taking.world.cluster.calls) == ([], [], [])
     assert taking.count("tpu_events_foreign_total") == 1
 
 
 def test_a_duplicate_is_acked_and_wakes_nobody() -> None:
     taking = Taking()
-    assert [taking.take(entry()) for _ in range(3)] == [Verdict.ACK] * 3
+    assert [taking.take(entry()) for _ in range(3)] == [Answer.ACK] * 3
     assert (len(taking.posts), taking.count("tpu_events_duplicate_total")) == (1, 2)
 
 
@@ -134,7 +134,7 @@ def test_what_was_handled_is_forgotten_after_twenty_thousand_others() -> None:
 
 def test_an_entry_that_is_none_of_our_business_is_acked_and_counted_by_its_reason() -> None:
     taking = Taking()
-    assert taking.take(entry("v1.compute.disks.insert")) is Verdict.ACK
+    assert taking.take(entry("v1.compute.disks.insert")) is Answer.ACK
     assert taking.posts == []
     assert (
         sum(s.value for m in taking.world.env.metrics.ignored.collect() for s in m.samples if s.name.endswith("_total"))
@@ -147,24 +147,24 @@ BAD = [b"", b"not JSON", b"[]", b"\xff", b"{}", b'{"logName": 7}']
 
 @pytest.mark.parametrize("data", BAD, ids=str)
 @pytest.mark.parametrize(
-    ("attempt", "verdict"),
+    ("attempt", "answer"),
     [
-        pytest.param(0, Verdict.ACK, id="acked where no dead-letter policy could take it"),
-        pytest.param(1, Verdict.NACK, id="nacked for the dead-letter policy"),
-        pytest.param(5, Verdict.NACK, id="nacked again"),
+        pytest.param(0, Answer.ACK, id="acked where no dead-letter policy could take it"),
+        pytest.param(1, Answer.NACK, id="nacked for the dead-letter policy"),
+        pytest.param(5, Answer.NACK, id="nacked again"),
     ],
 )
-def test_a_message_that_cannot_be_read_is(data: bytes, attempt: int, verdict: Verdict) -> None:
+def test_a_message_that_cannot_be_read_is(data: bytes, attempt: int, answer: Answer) -> None:
     taking = Taking()
-    assert taking.take(data, attempt) is verdict
+    assert taking.take(data, attempt) is answer
     assert taking.posts == []
-    assert taking.take(entry()) is Verdict.ACK
+    assert taking.take(entry()) is Answer.ACK
     assert len(taking.posts) == 1
 
 
 def test_our_canary_is_heard_and_wakes_nobody() -> None:
     taking = Taking()
-    assert taking.take(canary("me")) is Verdict.ACK
+    assert taking.take(canary("me")) is Answer.ACK
     assert (taking.hearing.verdict.reason, taking.posts) == (Reason.FLOWING, [])
 
 
@@ -191,5 +191,5 @@ def test_an_entry_of_a_time_to_come_has_no_age() -> None:
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.json")), ids=lambda path: path.stem)
 def test_real_entries_of_other_projects_are_acked_and_wake_nobody(path: Path) -> None:
     taking = Taking()
-    assert taking.take(path.read_bytes(), attempt=0) is Verdict.ACK
+    assert taking.take(path.read_bytes(), attempt=0) is Answer.ACK
     assert taking.posts == []

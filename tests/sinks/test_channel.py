@@ -48,7 +48,7 @@ async def test_credentials_are_looked_up_once_for_the_scopes_of_the_service(
         return credentials, "example-project"
 
     monkeypatch.setattr(google.auth, "default", default)
-    factory = client_for(None, "quota-project")
+    factory = client_for()
     clients = [await factory(), await factory()]
     for client in clients:
         await client.transport.close()

@@ -14,14 +14,14 @@ from google.pubsub_v1 import PublisherAsyncClient, PubsubMessage, SubscriberAsyn
 from google.pubsub_v1.services.publisher.transports import PublisherGrpcAsyncIOTransport
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcAsyncIOTransport
 
-from sinks.intake.delivery import Delivery, Limits, Verdict
+from sinks.intake.delivery import Answer, Delivery, Limits
 from tests.needs import need
 from tests.sinks.conftest import LoopClock
 from tests.sinks.test_subscription import acking, reading
 
 pytestmark = pytest.mark.emulator
 
-LIMITS = Limits(backoff_min=0.05, backoff_max=0.2, probe_interval=0.5, probe_timeout=5, ack_deadline=10, later=1)
+LIMITS = Limits(backoff_min=0.05, backoff_max=0.2, probe_interval=0.5, probe_timeout=5, ack_deadline=10)
 
 
 class Emulator:
@@ -116,19 +116,17 @@ async def test_messages_are_delivered_acked_and_never_again(events: Events, cloc
     assert await events.left() == []
 
 
-async def test_what_is_nacked_or_put_off_comes_again(events: Events, clock: LoopClock) -> None:
+async def test_what_is_nacked_comes_again(events: Events, clock: LoopClock) -> None:
     await events.make()
     seen: dict[bytes, int] = {}
 
-    def handle(delivery: Delivery) -> Verdict:
+    def handle(delivery: Delivery) -> Answer:
         seen[delivery.data] = seen.get(delivery.data, 0) + 1
-        if seen[delivery.data] > 1:
-            return Verdict.ACK
-        return Verdict.NACK if delivery.data == b"n" else Verdict.LATER
+        return Answer.ACK if seen[delivery.data] > 1 else Answer.NACK
 
     async with reading(events.endpoint, clock, handle, limits=LIMITS, path=events.path) as reader:
-        await events.publish(b"n", b"l")
-        await reader.until(lambda _: seen == {b"n": 2, b"l": 2})
+        await events.publish(b"n", b"m")
+        await reader.until(lambda _: seen == {b"n": 2, b"m": 2})
     assert await events.left() == []
 
 
