@@ -35,7 +35,7 @@ from simulator.seams import Json
 from simulator.timing import Timings
 from simulator.world import World
 
-__all__ = ["SimulatorOptions", "run", "serve"]
+__all__ = ["SimulatorOptions", "StartError", "run", "serve"]
 
 
 async def serve(options: SimulatorOptions, ready: Callable[[Json], None]) -> None:
@@ -48,14 +48,16 @@ async def serve(options: SimulatorOptions, ready: Callable[[Json], None]) -> Non
         await asyncio.Event().wait()
 
 
-def run(options: SimulatorOptions) -> int:
-    """Serve until SIGINT or SIGTERM; prints the one JSON line when ready. Returns the exit code."""
+class StartError(Exception):
+    """The simulator cannot start: a port is taken, or the emulator is not there. The message says which."""
+
+
+def run(options: SimulatorOptions) -> None:
+    """Serve until SIGINT or SIGTERM; prints the one JSON line when ready. Raises StartError."""
     try:
         asyncio.run(_until_signalled(options))
     except (EmulatorError, OSError) as error:
-        sys.stderr.write(f"The simulator cannot start: {error}\n")
-        return 1
-    return 0
+        raise StartError(f"the simulator cannot start: {error}") from error
 
 
 async def _until_signalled(options: SimulatorOptions) -> None:

@@ -1,15 +1,17 @@
 """`simulator`: the simulated Google Cloud and Kubernetes, served until interrupted."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from controller.cli.values import choice, choices, factor, whole_number
+from controller.cli.errors import FAILED, CommandError
+from controller.cli.values import capacity as parse_capacity
+from controller.cli.values import choice, choices, factor, port_of_face, whole_number
 from controller.demo.options import PubSub
 
 
-def command(
+def command(  # noqa: PLR0913 - one for each option
     *,
     seed: Annotated[
         int, typer.Option(parser=whole_number, metavar="N", help="Seed of everything that the world draws.")
@@ -31,16 +33,37 @@ def command(
     kubernetes_version: Annotated[
         str, typer.Option(metavar="1.N", help="The version that the API server reports.")
     ] = "1.34",
+    project: Annotated[
+        str, typer.Option(metavar="ID", help="The Google Cloud project of the event path.")
+    ] = "my-gcp-project",
     crds: Annotated[
         bool, typer.Option("--crds/--no-crds", help="Whether the operator's CRDs are there from the start.")
     ] = True,
+    capacity: Annotated[
+        list[Any] | None,
+        typer.Option(
+            parser=parse_capacity,
+            metavar="ZONE/TYPE=N",
+            help="So many VMs of a machine type can start; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     directory: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where the kubeconfigs are written.", show_default="a temporary folder"),
     ] = None,
+    port: Annotated[
+        list[Any] | None,
+        typer.Option(
+            parser=port_of_face,
+            metavar="FACE=PORT",
+            help="The port of a face, in place of any free one; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
     """Serve simulated Google Cloud and Kubernetes on loopback; one JSON line says where."""
-    from simulator.app import run  # noqa: PLC0415 - imports every face: a second
+    from simulator.app import StartError, run  # noqa: PLC0415 - imports every face: a second
     from simulator.options import SimulatorOptions  # noqa: PLC0415
 
     options = SimulatorOptions(
@@ -49,7 +72,14 @@ def command(
         log_latency=log_latency,
         timings=timings,
         kubernetes_version=kubernetes_version,
+        project=project,
         crds=crds,
+        capacity=dict(capacity or ()),
         directory=directory,
+        ports=dict(port or ()),
     )
-    return run(options)
+    try:
+        run(options)
+    except StartError as error:
+        raise CommandError(str(error), code=FAILED) from None
+    return 0

@@ -44,3 +44,22 @@ def factor(written: str) -> float:
     if not 0 <= number < math.inf:
         raise typer.BadParameter(f"{written!r} is not a number from 0")
     return number
+
+
+def capacity(written: str) -> tuple[tuple[str, str], int]:
+    """A parser of `ZONE/TYPE=N`: how many VMs of a machine type can start in a zone."""
+    place, _, count = written.partition("=")
+    zone, _, machine_type = place.partition("/")
+    if not (zone and machine_type and count.isdecimal()):
+        raise typer.BadParameter(f"{written!r} is not like us-central1-c/ct6e-standard-1t=4")
+    return (zone, machine_type), int(count)
+
+
+def port_of_face(written: str) -> tuple[str, int]:
+    """A parser of `FACE=PORT`."""
+    from simulator.options import FACES  # noqa: PLC0415 - the operator does without the simulator
+
+    face, _, number = written.partition("=")
+    if face not in FACES or not number.isdecimal() or int(number) > 65535:
+        raise typer.BadParameter(f"{written!r} is not like control=8080; faces are {', '.join(FACES)}")
+    return face, int(number)

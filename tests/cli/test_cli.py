@@ -50,6 +50,21 @@ WRONG_USAGE = {
         ["simulator", "--timings=-1"],
         "Invalid value for '--timings': '-1' is not a number from 0; --help says more",
     ),
+    "a Pub/Sub that is none": (
+        ["simulator", "--pubsub", "kafka"],
+        "Invalid value for '--pubsub': 'kafka' is none of embedded, emulator; --help says more",
+    ),
+    "a capacity of nothing": (
+        ["simulator", "--capacity", "x"],
+        "Invalid value for '--capacity': 'x' is not like us-central1-c/ct6e-standard-1t=4; --help says more",
+    ),
+    "a face that is none": (
+        ["simulator", "--port", "nothing=1"],
+        (
+            "Invalid value for '--port': 'nothing=1' is not like control=8080; faces are compute, kubernetes, pubsub, "
+            "logging, metadata, control; --help says more"
+        ),
+    ),
     "a number of nodes without a topology": (
         ["demo", "--nodes", "3"],
         "--nodes 3: no topology of tpu7x-standard-4t has 3 hosts; take 2 or 4",

@@ -18,6 +18,8 @@ from google.cloud import compute_v1
 from google.pubsub_v1 import StreamingPullRequest, SubscriberAsyncClient
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcAsyncIOTransport
 
+#: The program, as the demo starts it too.
+PROGRAM = (sys.executable, "-m", "controller.cli", "simulator")
 PROJECT, ZONE = "my-gcp-project", "us-central1-c"
 PROPERTIES = {
     "machineType": "ct6e-standard-1t",
@@ -33,7 +35,7 @@ def exists(path: str) -> bool:
 
 @dataclass
 class Process:
-    """A running `python -m simulator`."""
+    """A running `tpu-node-group simulator`."""
 
     process: asyncio.subprocess.Process
     ready: dict[str, Any]
@@ -133,12 +135,7 @@ async def start() -> AsyncIterator[Start]:
 
     async def begin(*arguments: str) -> Process:
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "simulator",
-            *arguments,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,
+            *(*PROGRAM, *arguments), stdout=asyncio.subprocess.PIPE, start_new_session=True
         )
         assert process.stdout is not None
         line = await asyncio.wait_for(process.stdout.readline(), 30)
