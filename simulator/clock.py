@@ -1,10 +1,15 @@
-"""The simulator's one wall clock. Whatever needs the time is handed it as `seams.Now`."""
+"""The simulator's one wall clock, and how logs write its time. Whatever needs the time is handed it as `seams.Now`."""
 
 from datetime import UTC, datetime
 
-__all__ = ["utc_now"]
+__all__ = ["log_time", "utc_now"]
 
 
 def utc_now() -> datetime:
     """Now, aware, in UTC."""
     return datetime.now(UTC)  # noqa: TID251 - here time enters the simulator
+
+
+def log_time(at: datetime) -> str:
+    """As in `LogEntry.timestamp`: microseconds, Z."""
+    return at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -4,7 +4,6 @@ Messages are the bare protobuf classes behind the client libraries' types, which
 """
 
 import asyncio
-import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,9 +12,8 @@ from typing import Any
 
 import grpc
 
+from simulator.callers import principal_of
 from simulator.seams import CallFaults, CallLog, Effect, PlannedFault
-
-_PRINCIPAL = re.compile(r"[a-z0-9.-]+@[a-z0-9.-]+\.[a-z]+")
 
 
 class RpcError(Exception):
@@ -140,10 +138,8 @@ async def refuse(context: Any, error: RpcError) -> None:
 
 
 def caller_of(context: Any) -> str:
-    """The bearer token's principal where it is an e-mail, as on the Compute face; anything else is never shown."""
-    metadata = dict(context.invocation_metadata() or ())
-    token = str(metadata.get("authorization", "")).removeprefix("Bearer ").strip()
-    return token if _PRINCIPAL.fullmatch(token) else "anonymous"
+    """The principal of a call."""
+    return principal_of(str(dict(context.invocation_metadata() or ()).get("authorization", "")))
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 """The seams between the simulator's parts: who may ask what of whom. Types only, no behaviour.
 
-The world (`simulator/world.py`) owns every Compute resource. Faces translate wire calls into calls on it. Guests are
+The world (`simulator/world`) owns every Compute resource. Faces translate wire calls into calls on it. Guests are
 the operating systems of its VMs. Kubernetes is reached by guests only as a kubelet reaches it.
 """
 
@@ -20,7 +20,7 @@ class LogWriter(Protocol):
     """Cloud Logging's front door: what the world, the guests and the Logging face hand entries to."""
 
     def write(self, entry: Json) -> None:
-        """Take one LogEntry (REST JSON; `timestamp` set by the writer); the router stamps, filters and publishes it."""
+        """Take one LogEntry (REST JSON); the router sets what is missing, filters and publishes it."""
         ...
 
 

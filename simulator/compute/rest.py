@@ -6,13 +6,13 @@ a request's body or a bearer token into a text.
 
 import asyncio
 import json
-import re
 import uuid
 from collections.abc import Callable, Coroutine
 from typing import Final
 
 from aiohttp import web
 
+from simulator.callers import principal_of
 from simulator.compute.handlers import Call, catalog_of
 from simulator.compute.place import Place, read_place
 from simulator.compute.quota import RateQuota
@@ -28,7 +28,6 @@ __all__ = ["Allowed", "compute_app"]
 
 #: Whether this principal has this permission.
 Allowed = Callable[[str, str], bool]
-_PRINCIPAL: Final = re.compile(r"[a-z0-9.-]+@[a-z0-9.-]+\.[a-z]+")
 _REASONS: Final = {
     400: ("badRequest", "global"),
     403: ("rateLimitExceeded", "usageLimits"),
@@ -141,9 +140,7 @@ def _answer(body: Json, code: int) -> web.Response:
 
 
 def _caller(request: web.Request) -> Caller:
-    """The bearer token's principal: the e-mail that it is. Anything else is anonymous, and never shown."""
-    token = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
-    principal = token if _PRINCIPAL.fullmatch(token) else "anonymous"
+    principal = principal_of(request.headers.get("Authorization", ""))
     return Caller(principal, request.headers.get("User-Agent", ""), request.remote or "")
 
 

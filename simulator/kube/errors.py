@@ -134,9 +134,3 @@ def too_large_resource_version(asked: int, current: int) -> ApiError:
     message = f"Too large resource version: {asked}, current: {current}"
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     return ApiError(504, "Timeout", message, details={"causes": [cause], "retryAfterSeconds": 1})
-
-
-def internal(why: str) -> ApiError:
-    """500: what the server itself cannot do."""
-    details = {"causes": [{"message": why}]}
-    return ApiError(500, "InternalError", f"Internal error occurred: {why}", details=details)

@@ -28,7 +28,6 @@ from simulator.seams import CallFaults, CallLog, Effect, PlannedFault
 Json = dict[str, Any]
 API = "kubernetes"
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
-_READS = frozenset({"get", "list"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

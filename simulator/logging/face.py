@@ -9,6 +9,7 @@ from google.cloud.logging_v2 import types
 from google.protobuf import json_format
 from google.rpc import code_pb2, status_pb2
 
+from simulator.callers import ANONYMOUS
 from simulator.faults import http_status
 from simulator.logging.intake import Rejected, write_entries
 from simulator.logging.query import QueryError, compile_query
@@ -98,7 +99,7 @@ class LoggingFace:
         except RpcError as error:
             status = http_status(error.code)
             answer = {"error": {"code": status, "message": error.message, "status": error.code}}
-        self._calls.record(caller="anonymous", api="logging", method=_WRITE, code=str(status), effect=effect)
+        self._calls.record(caller=ANONYMOUS, api="logging", method=_WRITE, code=str(status), effect=effect)
         return web.json_response(answer, status=status)
 
     def _write_body(self, body: Json) -> None:

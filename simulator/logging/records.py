@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
+from simulator.clock import log_time
 from simulator.logging.query import Predicate
 from simulator.seams import Json
 
@@ -42,10 +43,7 @@ class LogRecord:
             "event": self.event,
             "admitted": self.admitted,
             "fault": self.fault,
-            "published": [
-                {"at": at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z", "messageId": message_id}
-                for at, message_id in self.published
-            ],
+            "published": [{"at": log_time(at), "messageId": message_id} for at, message_id in self.published],
         }
         return shown | {"entry": self.entry()} if full else shown
 

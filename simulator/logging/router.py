@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from simulator.clock import log_time
 from simulator.faults import EventFault, Faults
 from simulator.logging.kinds import ANY, event_names
 from simulator.logging.latency import Latency
@@ -51,7 +52,7 @@ class LogRouter:
     def write(self, entry: Json) -> None:
         """Take one LogEntry (REST JSON). What its writer left out is set: timestamp, insertId, receiveTimestamp."""
         delay = self._latency.seconds(entry)
-        stamped = {"insertId": self._insert_id(), "timestamp": _micros(self._now()), **entry}
+        stamped = {"insertId": self._insert_id(), "timestamp": log_time(self._now()), **entry}
         stamped["receiveTimestamp"] = _nanos(self._now() + timedelta(seconds=delay))
         names = event_names(stamped)
         body = json.dumps(stamped, separators=(",", ":")).encode()
@@ -119,10 +120,6 @@ class LogRouter:
 
     def _insert_id(self) -> str:
         return "".join(self._random.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=13))
-
-
-def _micros(at: datetime) -> str:
-    return at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def _nanos(at: datetime) -> str:

@@ -136,11 +136,6 @@ class Subscription:
         self._expiry: asyncio.TimerHandle | None = None
         self._retries: set[asyncio.TimerHandle] = set()
 
-    @property
-    def unacknowledged(self) -> int:
-        """Messages that wait, are leased, or wait out their back-off."""
-        return len(self._backlog) + len(self._leases) + len(self._retries)
-
     def add(self, message: Message) -> None:
         """Take a published message and push it to a consumer that has room."""
         self._backlog.append(_Pending(message))

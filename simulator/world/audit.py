@@ -7,6 +7,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from simulator.callers import ANONYMOUS
 from simulator.seams import Json
 from simulator.world.errors import ApiError, Fault
 from simulator.world.metadata import Delta
@@ -33,7 +34,7 @@ _GRPC = {400: 3, 403: 7, 404: 5, 409: 6, 412: 9, 429: 8}
 class Caller:
     """Who calls: `principal` is an e-mail or "anonymous"."""
 
-    principal: str = "anonymous"
+    principal: str = ANONYMOUS
     user_agent: str = ""
     ip: str = ""
 
@@ -147,7 +148,7 @@ def _payload(method: str, subject: Subject, caller: Caller) -> Json:
         request_metadata["callerSuppliedUserAgent"] = caller.user_agent
     return {
         "@type": "type.googleapis.com/google.cloud.audit.AuditLog",
-        "authenticationInfo": {} if caller.principal == "anonymous" else {"principalEmail": caller.principal},
+        "authenticationInfo": {} if caller.principal == ANONYMOUS else {"principalEmail": caller.principal},
         "requestMetadata": request_metadata,
         "serviceName": _SERVICE,
         "methodName": method,

@@ -6,8 +6,8 @@ Holds token ids (public), never a token.
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from simulator.clock import log_time
 from simulator.seams import Json, Now
-from simulator.world.names import log_time
 
 __all__ = ["History", "InstanceHistory"]
 

@@ -61,20 +61,6 @@ class Instance:
         return instance_path(self.project, self.zone, self.name)
 
     @property
-    def spot(self) -> bool:
-        """Whether it may be preempted."""
-        return bool(self.scheduling.get("provisioningModel") == "SPOT")
-
-    @property
-    def logging_account(self) -> str:
-        """E-mail of a service account that may write logs (scope logging.write or cloud-platform), "" if none."""
-        for account in self.service_accounts:
-            scopes = {scope.rpartition("/")[2] for scope in account.get("scopes", [])}
-            if scopes & {"logging.write", "logging.admin", "cloud-platform"}:
-                return str(account["email"])
-        return ""
-
-    @property
     def label_fingerprint(self) -> str:
         """Changes with the labels, as the metadata's does with the items."""
         return fingerprint_of(self.shape.get("labels") or {})

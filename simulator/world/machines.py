@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from controller.api.constants import KEY_JOIN_TOKEN
 from simulator.seams import Json
 from simulator.world.audit import Caller
 from simulator.world.build import Build, instance_subject, make_instance, member_link
@@ -11,7 +12,6 @@ from simulator.world.courses import Courses
 from simulator.world.errors import ApiError, Fault, already_exists, condition_not_met, not_found, not_ready
 from simulator.world.instance import Instance, instance_path
 from simulator.world.kernel import Kernel
-from simulator.world.metadata import JOIN_TOKEN
 from simulator.world.metadata_rules import read_items
 from simulator.world.operations import Operation, Operations, Task
 from simulator.world.refusals import is_tpu
@@ -196,9 +196,9 @@ class Machines:
             text = "Supplied fingerprint does not match current metadata fingerprint."
             fault = Fault("CONDITION_NOT_MET", text, 412, "PRECONDITION FAILED", grpc=9)
         else:
-            before = instance.metadata.view.items.get(JOIN_TOKEN)
+            before = instance.metadata.view.items.get(KEY_JOIN_TOKEN)
             instance.metadata.replace(items)
-            if instance.metadata.token_id and items.get(JOIN_TOKEN) != before:
+            if instance.metadata.token_id and items.get(KEY_JOIN_TOKEN) != before:
                 kernel.history.token(instance.id, instance.metadata.token_id)
         await kernel.pause(kernel.timings.metadata_done)
         self._operations.finish(operation, fault)

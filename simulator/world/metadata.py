@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["JOIN_TOKEN", "Delta", "Metadata", "MetadataView", "fingerprint_of"]
+from controller.api.constants import KEY_JOIN_TOKEN
 
-JOIN_TOKEN = "kubeadm-join-token"
+__all__ = ["Delta", "Metadata", "MetadataView", "fingerprint_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Metadata:
     @property
     def token_id(self) -> str:
         """The public half of the join token, "" where there is none."""
-        return self._view.items.get(JOIN_TOKEN, "").partition(".")[0]
+        return self._view.items.get(KEY_JOIN_TOKEN, "").partition(".")[0]
 
     def delta(self, items: Mapping[str, str]) -> Delta:
         """What `replace(items)` would change."""

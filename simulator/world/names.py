@@ -13,7 +13,6 @@ __all__ = [
     "Ids",
     "last_segment",
     "link",
-    "log_time",
     "partial",
     "project_number",
     "region_of",
@@ -67,11 +66,6 @@ def valid_name(name: str) -> bool:
 def rest_time(at: datetime) -> str:
     """As in `creationTimestamp`: milliseconds and a Pacific offset."""
     return at.astimezone(_PACIFIC).isoformat(timespec="milliseconds")
-
-
-def log_time(at: datetime) -> str:
-    """As in `LogEntry.timestamp`: microseconds, Z."""
-    return at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 class Ids:

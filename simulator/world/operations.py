@@ -5,12 +5,14 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from simulator.callers import ANONYMOUS
+from simulator.clock import log_time
 from simulator.seams import Json
 from simulator.world.audit import Caller, Subject, first_entry, last_entry, refused_entry, system_entry
 from simulator.world.errors import ApiError, Fault, not_found
 from simulator.world.kernel import Kernel
 from simulator.world.metadata import Delta
-from simulator.world.names import link, log_time, rest_time
+from simulator.world.names import link, rest_time
 
 __all__ = ["Operation", "Operations", "Task"]
 
@@ -69,7 +71,7 @@ class Operation:
             "insertTime": rest_time(self.inserted),
             "selfLink": link(f"{self.scope}/operations/{self.name}"),
         }
-        if task.caller.principal != "anonymous":
+        if task.caller.principal != ANONYMOUS:
             out["user"] = task.caller.principal
         if task.request_id:
             out["clientOperationId"] = task.request_id
@@ -137,7 +139,7 @@ class Operations:
         return self._by_request.get((project, method, path, request_id)) if request_id else None
 
     def get(self, scope: str, name: str) -> Operation:
-        """Raises 404 ApiError; a numeric id is accepted in place of the name."""
+        """Raises ApiError 404."""
         found = self._all.get((scope, name))
         if found is None:
             raise not_found(f"{scope}/operations/{name}")

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from controller.api.constants import KEY_JOIN_TOKEN
 from simulator.seams import Json
 from simulator.world.catalog import Catalog
 from simulator.world.instance import Instance
-from simulator.world.metadata import JOIN_TOKEN
 
 __all__ = ["catalog_state", "instance_state"]
 
@@ -13,8 +13,8 @@ __all__ = ["catalog_state", "instance_state"]
 def instance_state(instance: Instance) -> Json:
     """An instance with the join token reduced to its public id."""
     items = dict(instance.metadata.view.items)
-    if JOIN_TOKEN in items:
-        items[JOIN_TOKEN] = instance.metadata.token_id
+    if KEY_JOIN_TOKEN in items:
+        items[KEY_JOIN_TOKEN] = instance.metadata.token_id
     return instance.body(items)
 
 

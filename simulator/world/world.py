@@ -6,6 +6,7 @@ token's value outside a VM's metadata.
 
 from collections.abc import Mapping
 
+from simulator.clock import log_time
 from simulator.seams import GuestHost, Json, LogWriter, Now
 from simulator.timing import Timings
 from simulator.world import catalog
@@ -18,7 +19,6 @@ from simulator.world.keeper import Keeper
 from simulator.world.kernel import Kernel
 from simulator.world.machines import Machines
 from simulator.world.metadata import MetadataView
-from simulator.world.names import log_time
 from simulator.world.operations import Operations
 from simulator.world.settings import WorldSettings
 from simulator.world.snapshot import catalog_state, instance_state

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from simulator.clock import log_time
 from simulator.timing import Dice, Span, Timings
 from simulator.world import ApiError, UnknownInstanceError
-from simulator.world.names import Ids, log_time, partial, project_number, region_of, rest_time
+from simulator.world.names import Ids, partial, project_number, region_of, rest_time
 from tests.simulator.world.worlds import GROUP, OPERATOR, PROJECT, Lab
 
 
@@ -37,15 +38,14 @@ async def test_vms_of_a_brought_template_may_join_by_themselves(lab: Lab) -> Non
     assert lab.world.instance(host.id) is host
 
 
-async def test_a_service_account_may_write_logs_only_with_the_scope_for_it(lab: Lab) -> None:
+async def test_the_default_service_account_is_resolved(lab: Lab) -> None:
     scopes = ["https://www.googleapis.com/auth/logging.write"]
     properties = {"machineType": "m", "serviceAccounts": [{"email": "default", "scopes": scopes}]}
     lab.world.add_template("template", properties, joins=False)
     lab.add_group(1)
     (host,) = await lab.all_running(1)
-    assert host.logging_account == "123456789012-compute@developer.gserviceaccount.com"
-    host.service_accounts[0]["scopes"] = ["https://www.googleapis.com/auth/devstorage.read_only"]
-    assert host.logging_account == ""
+    email = "123456789012-compute@developer.gserviceaccount.com"
+    assert host.service_accounts == [{"email": email, "scopes": scopes}]
 
 
 async def test_who_waits_for_metadata_hears_of_the_vms_end(lab: Lab) -> None:
