@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from controller.api.resources import ChildStatus, Resource
 from controller.core.actions import Outcome, SetFinalizers
-from controller.core.child import ChildPlan, ChildSnapshot, child_rechecks, plan_child, status_of
+from controller.core.child import ChildPlan, ChildSnapshot, child_rechecks, link_of, plan_child, status_of
 from controller.core.child_status import child_status
 from controller.core.failures import Failure
 from controller.core.model import Cause, Key, Kind, Scope, Wake
@@ -73,10 +73,13 @@ class ChildLook:
         current = self._env.knowledge.resources.get(key)
         if current is None:
             return
-        if await self._statuses.write(key, current, status_of(current), fresh):
+        before = status_of(current)
+        if await self._statuses.write(key, current, before, fresh):
             owner = owner_of(current)
             if owner is not None:
-                self._post(owner, Wake(Scope.SPEC, wake.cause))
+                # Until a MIG has its link its group reads no VM: what events told of them by then was not looked at.
+                found = key.kind is Kind.MIG and link_of(fresh) and not link_of(before)
+                self._post(owner, Wake(Scope.MIG if found else Scope.SPEC, wake.cause))
             elif key.kind is not Kind.MIG:
                 # A MIG that was applied on its own may have waited for this template or policy.
                 for other in self._env.knowledge.resources.keys(Kind.MIG):
