@@ -6,7 +6,7 @@ Actions with the same `target` run in their order; different targets run side by
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from controller.core.failures import Failure
 from controller.core.model import Key
@@ -24,96 +24,102 @@ class Priority(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SetFinalizers:
+class _OnCustomResource:
+    key: Key
+
+    @property
+    def target(self) -> str:
+        """The custom resource."""
+        return str(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class _OnResource:
+    ref: ResourceRef
+
+    @property
+    def target(self) -> str:
+        """The GCE resource."""
+        return self.ref.path
+
+
+@dataclass(frozen=True, slots=True)
+class _OnInstance:
+    instance: Instance
+
+    @property
+    def target(self) -> str:
+        """The VM, whose Node has the same name."""
+        return self.instance.name
+
+
+@dataclass(frozen=True, slots=True)
+class _OnNode:
+    node: str
+    uid: str
+
+    @property
+    def target(self) -> str:
+        """The Node, whose VM has the same name."""
+        return self.node
+
+
+@dataclass(frozen=True, slots=True)
+class SetFinalizers(_OnCustomResource):
     """Write the finalizers of a custom resource, if it is still at this resourceVersion."""
 
-    key: Key
     resource_version: str
     finalizers: tuple[str, ...]
-    priority: Priority = Priority.REPLACE
-
-    @property
-    def target(self) -> str:
-        return str(self.key)
+    priority: ClassVar[Priority] = Priority.REPLACE
 
 
 @dataclass(frozen=True, slots=True)
-class CreateChild:
+class CreateChild(_OnCustomResource):
     """Create a child custom resource."""
 
-    key: Key
     manifest: Mapping[str, Any]
-    priority: Priority = Priority.REPLACE
-
-    @property
-    def target(self) -> str:
-        return str(self.key)
+    priority: ClassVar[Priority] = Priority.REPLACE
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteChild:
+class DeleteChild(_OnCustomResource):
     """Delete a child custom resource; its own finalizer then deletes the GCE resource."""
 
-    key: Key
     uid: str
-    priority: Priority = Priority.REPLACE
-
-    @property
-    def target(self) -> str:
-        return str(self.key)
+    priority: ClassVar[Priority] = Priority.REPLACE
 
 
 @dataclass(frozen=True, slots=True)
-class InsertResource:
+class InsertResource(_OnResource):
     """Create a GCE resource."""
 
-    ref: ResourceRef
     body: Mapping[str, Any]
     request_id: str
-    priority: Priority = Priority.REPLACE
-
-    @property
-    def target(self) -> str:
-        return self.ref.path
+    priority: ClassVar[Priority] = Priority.REPLACE
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteResource:
+class DeleteResource(_OnResource):
     """Delete a GCE resource."""
 
-    ref: ResourceRef
     request_id: str
-    priority: Priority = Priority.REPLACE
-
-    @property
-    def target(self) -> str:
-        return self.ref.path
+    priority: ClassVar[Priority] = Priority.REPLACE
 
 
 @dataclass(frozen=True, slots=True)
-class MintToken:
+class MintToken(_OnInstance):
     """Make a bootstrap Secret for one incarnation of a VM and see it signed."""
 
-    instance: Instance
-    priority: Priority = Priority.TOKEN
-
-    @property
-    def target(self) -> str:
-        return self.instance.name
+    priority: ClassVar[Priority] = Priority.TOKEN
 
 
 @dataclass(frozen=True, slots=True)
-class InjectToken:
+class InjectToken(_OnInstance):
     """Put the token that was minted last for this incarnation into the VM's metadata."""
 
-    instance: Instance
     control_plane_ip: str
     control_plane_endpoint: str
-    priority: Priority = Priority.TOKEN
-
-    @property
-    def target(self) -> str:
-        return self.instance.name
+    priority: ClassVar[Priority] = Priority.TOKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,97 +129,63 @@ class RevokeToken:
     token_id: str
     instance: str
     why: str
-    priority: Priority = Priority.REVOKE
+    priority: ClassVar[Priority] = Priority.REVOKE
 
     @property
     def target(self) -> str:
+        """The VM that the token was made for."""
         return self.instance
 
 
 @dataclass(frozen=True, slots=True)
-class ScrubMetadata:
+class ScrubMetadata(_OnInstance):
     """Remove the join token from a VM's metadata."""
 
-    instance: Instance
-    priority: Priority = Priority.SCRUB
-
-    @property
-    def target(self) -> str:
-        return self.instance.name
+    priority: ClassVar[Priority] = Priority.SCRUB
 
 
 @dataclass(frozen=True, slots=True)
-class LabelNode:
+class LabelNode(_OnNode):
     """Add labels of ours that a Node lacks."""
 
-    node: str
-    uid: str
     labels: Mapping[str, str]
-    priority: Priority = Priority.NODE
-
-    @property
-    def target(self) -> str:
-        return self.node
+    priority: ClassVar[Priority] = Priority.NODE
 
 
 @dataclass(frozen=True, slots=True)
-class TaintNode:
+class TaintNode(_OnNode):
     """Replace a Node's taints (by the same ones and ours)."""
 
-    node: str
-    uid: str
     resource_version: str
     taints: tuple[Taint, ...]
-    priority: Priority = Priority.NODE
-
-    @property
-    def target(self) -> str:
-        return self.node
+    priority: ClassVar[Priority] = Priority.NODE
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteStaleNode:
+class DeleteStaleNode(_OnNode):
     """Delete the Node of an earlier incarnation: this one (UID), as it was seen (resourceVersion).
 
     A kubelet that adopts the Node in between writes to it, and the deletion is refused.
     """
 
-    node: str
-    uid: str
     resource_version: str
     why: str
-    priority: Priority = Priority.REPLACE
-
-    @property
-    def target(self) -> str:
-        return self.node
+    priority: ClassVar[Priority] = Priority.REPLACE
 
 
 @dataclass(frozen=True, slots=True)
-class Cordon:
+class Cordon(_OnNode):
     """Make a Node unschedulable and mark the cordon as ours."""
 
-    node: str
-    uid: str
     by: str
-    priority: Priority = Priority.NODE
-
-    @property
-    def target(self) -> str:
-        return self.node
+    priority: ClassVar[Priority] = Priority.NODE
 
 
 @dataclass(frozen=True, slots=True)
-class Uncordon:
+class Uncordon(_OnNode):
     """Lift our own cordon."""
 
-    node: str
-    uid: str
-    priority: Priority = Priority.NODE
-
-    @property
-    def target(self) -> str:
-        return self.node
+    priority: ClassVar[Priority] = Priority.NODE
 
 
 Action = (
