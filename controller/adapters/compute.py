@@ -26,10 +26,11 @@ from controller.adapters.compute_views import (
     policy_view,
     template_view,
 )
+from controller.api.base import Json
 from controller.core.failures import Bug, Failure, Gone, Rejected
 from controller.core.model import Kind
 from controller.core.observed import Instance, ManagedInstance, OperationView, ResourceRef, ResourceView
-from controller.runtime.ports import Clock, Jitter, Json
+from controller.runtime.ports import Clock, Jitter
 
 #: (method as in `instances.setMetadata`, "200" or the failure's code, seconds)
 Observe = Callable[[str, str, float], None]

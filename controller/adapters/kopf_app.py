@@ -18,9 +18,9 @@ import structlog
 
 from controller.adapters.kube_client import load_configuration
 from controller.adapters.kube_errors import failure_of
+from controller.api.base import Json
 from controller.api.constants import GROUP, VERSION
 from controller.core.model import Kind
-from controller.runtime.ports import Json
 
 log = structlog.get_logger(__name__)
 

@@ -20,12 +20,13 @@ from controller.adapters.kube_client import JSON_PATCH, MERGE_PATCH, METADATA_LI
 from controller.adapters.kube_errors import is_failed_test
 from controller.adapters.kube_watch import BACKOFF
 from controller.adapters.tokens import NAMESPACE, SELECTOR, Signatures, secret_manifest, secret_name, token_view, utc
+from controller.api.base import Json
 from controller.api.constants import ANNOTATION_CORDON, API_VERSION
 from controller.core.failures import Conflict, Failure, Gone, Rejected
 from controller.core.model import Key, Kind
 from controller.core.observed import Taint, TokenView
 from controller.core.redaction import redacted
-from controller.runtime.ports import Clock, Json
+from controller.runtime.ports import Clock
 
 log = structlog.get_logger(__name__)
 

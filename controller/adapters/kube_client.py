@@ -21,8 +21,8 @@ from kubernetes.aio.client.configuration import Configuration
 
 from controller.adapters.causes import cause_of
 from controller.adapters.kube_errors import failure_of, failure_of_answer
+from controller.api.base import Json
 from controller.core.failures import Failure
-from controller.runtime.ports import Json
 
 JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"

@@ -14,8 +14,8 @@ import structlog
 
 from controller.adapters.kube_client import Call, KubeClient
 from controller.adapters.kube_errors import failure_of_answer, is_expired
+from controller.api.base import Json
 from controller.core.failures import Failure
-from controller.runtime.ports import Json
 
 log = structlog.get_logger(__name__)
 

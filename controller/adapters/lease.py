@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from controller.adapters.kube_client import Call, KubeClient, path_of
+from controller.api.base import Json
 from controller.api.constants import CONTROLLER_NAMESPACE
 from controller.core.failures import Gone
 from controller.runtime.leadership import LeaseRecord
-from controller.runtime.ports import Json
 
 LEASE_NAME: Final = "tpu-node-group-controller"
 _API: Final = "coordination.k8s.io/v1"

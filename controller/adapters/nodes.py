@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from controller.adapters.kube_client import Call, KubeClient, path_of
 from controller.adapters.kube_watch import BACKOFF, ListWatch
+from controller.api.base import Json
 from controller.api.constants import ANNOTATION_CORDON, LABEL_INSTANCE_ID, TPU_RESOURCE
 from controller.core.observed import NodeView, Taint
-from controller.runtime.ports import Json
 
 _LABEL_PREFIXES: Final = ("cloud.google.com/", "tpu.google.com/")
 

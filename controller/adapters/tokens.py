@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from controller.adapters.kube_client import Call, KubeClient, path_of
 from controller.adapters.kube_watch import BACKOFF, ListWatch
+from controller.api.base import Json
 from controller.api.constants import (
     ANNOTATION_TOKEN_EXPIRES,
     ANNOTATION_TOKEN_INSTANCE,
@@ -25,7 +26,6 @@ from controller.api.constants import (
 )
 from controller.core.failures import Bug
 from controller.core.observed import TokenView
-from controller.runtime.ports import Json
 
 log = structlog.get_logger(__name__)
 

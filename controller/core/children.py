@@ -1,7 +1,6 @@
 """The child custom resources of a TPUNodeGroup: which there are, and what they say."""
 
-from typing import Any
-
+from controller.api.base import Json
 from controller.api.constants import (
     API_VERSION,
     KEY_CONTROL_PLANE_ENDPOINT,
@@ -20,7 +19,6 @@ from controller.core.observed import ResourceRef
 from controller.core.plan import Policy
 from controller.core.tokens import Endpoint
 
-Json = dict[str, Any]
 _LOGGING_SCOPE = "https://www.googleapis.com/auth/logging.write"
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from controller.api.base import Json
 from controller.api.resources import (
     InstanceTemplate,
     InstanceTemplateSpec,
@@ -17,8 +17,6 @@ from controller.api.resources import (
 from controller.core.model import Kind
 from controller.core.names import base_instance_name
 from controller.core.observed import ResourceRef
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

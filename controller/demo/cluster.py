@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from kubernetes.aio import client, config, watch
 
+from controller.api.base import Json
 from controller.api.constants import GROUP, LABEL_TOKEN_INSTANCE_ID, VERSION
 from controller.demo.options import GROUP as NAME
 from controller.demo.options import NAMESPACE
 from controller.demo.witness import Witness
 
-Json = dict[str, Any]
 _PLURAL: Final = "tpunodegroups"
 #: Neither has annotations.
 _LOADER: Final[Any] = config

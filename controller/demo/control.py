@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import aiohttp
 
-Json = dict[str, Any]
+from controller.api.base import Json
 
 #: More log entries than the simulator keeps.
 _ALL = 1_000_000

@@ -1,16 +1,14 @@
 """`GET /control/world` read as values: who lived, who acted, what Compute Engine announced, what is there. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from controller.api.constants import LOG_ACTIONS
 from controller.demo.measure import Injection, injections
-from controller.demo.records import Act, Life, lives_of, time_of
+from controller.demo.records import Act, Life, Told, lives_of, time_of
 from controller.demo.steps import Announcement
-
-Json = Mapping[str, Any]
 
 _SYSTEM_EVENTS: Final = "cloudaudit.googleapis.com%2Fsystem_event"
 
@@ -31,7 +29,7 @@ class History:
         return injections(self.lives, self.acts)
 
 
-def history_of(world: Json) -> History:
+def history_of(world: Told) -> History:
     """Of `GET /control/world?logs=full`."""
     history = world["history"]
     records = history["logs"]
@@ -43,7 +41,7 @@ def history_of(world: Json) -> History:
     )
 
 
-def _acts(records: list[Json]) -> Iterator[Act]:
+def _acts(records: list[Told]) -> Iterator[Act]:
     published = {record["key"]: record["published"][0]["at"] for record in records if record["published"]}
     for record in records:
         entry = record["entry"]
@@ -62,7 +60,7 @@ def _acts(records: list[Json]) -> Iterator[Act]:
             )
 
 
-def _announcements(entries: Iterable[Json]) -> Iterator[Announcement]:
+def _announcements(entries: Iterable[Told]) -> Iterator[Announcement]:
     for entry in entries:
         if entry["logName"].endswith(_SYSTEM_EVENTS):
             said = entry["protoPayload"]

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-Json = Mapping[str, Any]
+from controller.demo.records import Told
 
 #: Keys of the ConfigMap kube-public/cluster-info, one for each token that the cluster's address is signed with.
 _SIGNATURE: Final = "jws-kubeconfig-"
 
 
-def things_in(world: Json) -> frozenset[str]:
+def things_in(world: Told) -> frozenset[str]:
     """Every thing of the world outside `history`, by a name that says what it is.
 
     Compute resources by their path, Kubernetes objects as `Kind namespace/name`, signatures in cluster-info by the id
@@ -33,7 +33,7 @@ def _things(value: Any) -> Iterator[str]:
             yield from _things(inner)
 
 
-def _of_object(body: Json) -> Iterator[str]:
+def _of_object(body: Told) -> Iterator[str]:
     meta = body["metadata"]
     yield f"{body['kind']} " + "/".join(filter(None, (meta.get("namespace"), meta["name"])))
     if body["kind"] == "ConfigMap" and meta["name"] == "cluster-info":

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-Json = Mapping[str, Any]
+#: A part of what the world or the cluster tells: read, never written.
+Told = Mapping[str, Any]
 
 _ACTED: Final = frozenset({"accepted", "done"})
 
@@ -65,7 +66,7 @@ class Act:
         return self.outcome in _ACTED
 
 
-def lives_of(instances: Mapping[str, Json]) -> tuple[Life, ...]:
+def lives_of(instances: Mapping[str, Told]) -> tuple[Life, ...]:
     """`history.instances`, by id, in the order of creation."""
     lives = [
         Life(

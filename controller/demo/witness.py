@@ -5,14 +5,12 @@ Of a Secret only the labels and the revision are kept, never its data. Revisions
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from controller.api.constants import LABEL_INSTANCE_ID, LABEL_TOKEN_INSTANCE_ID
-
-Json = Mapping[str, Any]
+from controller.demo.records import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class Witness:
     now: Callable[[], datetime]
     on_ready: Callable[[datetime, Ready], None] = lambda _at, _ready: None
     on_node: Callable[[datetime, str, str], None] = lambda _at, _what, _node: None
-    group: Json | None = None
+    group: Told | None = None
     group_deleted: bool = False
     nodes: dict[str, NodeLife] = field(default_factory=dict)
     ready_nodes: set[str] = field(default_factory=set)
@@ -87,7 +85,7 @@ class Witness:
             return False
         return True
 
-    def see_group(self, change: str, body: Json) -> None:
+    def see_group(self, change: str, body: Told) -> None:
         """A watch event of the TPUNodeGroup."""
         before = self.ready
         self.group_deleted = change == "DELETED"
@@ -96,7 +94,7 @@ class Witness:
             self.on_ready(self.now(), self.ready)
         self.changed.set()
 
-    def see_node(self, change: str, body: Json) -> None:
+    def see_node(self, change: str, body: Told) -> None:
         """A watch event of a Node."""
         meta = body["metadata"]
         name, uid, revision = meta["name"], meta["uid"], int(meta["resourceVersion"])
@@ -117,7 +115,7 @@ class Witness:
             self.on_node(self.now(), "not Ready", name)
         self.changed.set()
 
-    def see_secret(self, change: str, body: Json) -> None:
+    def see_secret(self, change: str, body: Told) -> None:
         """A watch event of a Secret in kube-system."""
         meta = body["metadata"]
         instance_id = meta.get("labels", {}).get(LABEL_TOKEN_INSTANCE_ID)
@@ -127,7 +125,7 @@ class Witness:
             self.changed.set()
 
 
-def ready_of(group: Json | None) -> Ready:
+def ready_of(group: Told | None) -> Ready:
     """The Ready condition of a TPUNodeGroup's body, NOT_SAID where there is none."""
     found = _condition(group or {}, "Ready")
     if not found:
@@ -135,6 +133,6 @@ def ready_of(group: Json | None) -> Ready:
     return Ready(found["status"], found["reason"], found.get("message", ""), found.get("observedGeneration", 0))
 
 
-def _condition(body: Json, kind: str) -> Json:
+def _condition(body: Told, kind: str) -> Told:
     conditions = (body.get("status") or {}).get("conditions") or []
     return next((each for each in conditions if each["type"] == kind), {})

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import structlog
 from pydantic import ValidationError
 
+from controller.api.base import Json
 from controller.api.resources import ChildStatus, Resource, TPUNodeGroup, TPUNodeGroupStatus, parse
 from controller.core.model import Key, Kind
-from controller.runtime.ports import Json
 
 log = structlog.get_logger(__name__)
 

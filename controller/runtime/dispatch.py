@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
+from controller.api.base import Json
 from controller.api.resources import TPUNodeGroup
 from controller.core.model import Cause, Key, Kind, Scope, Wake
 from controller.core.observed import NodeView
 from controller.runtime.custom_resources import Change, owner_of
 from controller.runtime.env import Env
-from controller.runtime.ports import Json
 
 
 class Dispatch:

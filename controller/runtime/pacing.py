@@ -13,8 +13,9 @@ from typing import Final
 
 from pydantic import SecretStr
 
+from controller.api.base import Json
 from controller.core.observed import Instance, ManagedInstance, OperationView, ResourceRef, ResourceView
-from controller.runtime.ports import Clock, Cloud, Json
+from controller.runtime.ports import Clock, Cloud
 
 #: Whose look is calling; "" outside of looks.
 calling_group: ContextVar[str] = ContextVar("calling_group", default="")

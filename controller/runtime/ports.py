@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from pydantic import SecretStr
 
+from controller.api.base import Json
 from controller.core.model import Key, Kind
 from controller.core.observed import (
     Instance,
@@ -17,7 +18,6 @@ from controller.core.observed import (
     TokenView,
 )
 
-Json = dict[str, Any]
 #: Raises when this replica may not act (any more): called before every mutation.
 MayAct = Callable[[], None]
 

@@ -14,8 +14,7 @@ from simulator.kube.calls import Call, Target
 from simulator.kube.errors import Cause
 from simulator.kube.names import METADATA_FIELDS, metadata_errors, metadata_misshapen
 from simulator.kube.resources import Resource
-
-Json = dict[str, Any]
+from simulator.seams import Json
 
 
 def identified(target: Target, body: Any) -> Json:

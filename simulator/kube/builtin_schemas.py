@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from simulator.kube.resources import Resource
+from simulator.seams import Json
 
-Json = dict[str, Any]
 REF = "#/components/schemas/"
 _PREFIX = "io.k8s.api."
 #: Models whose name is not V1 + kind.

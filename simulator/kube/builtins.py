@@ -12,8 +12,8 @@ from simulator.kube.edit import dig, put
 from simulator.kube.errors import Cause
 from simulator.kube.resources import Registry, Resource
 from simulator.kube.store import Store
+from simulator.seams import Json
 
-Json = dict[str, Any]
 DEFAULT_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from simulator.kube import errors
 from simulator.kube.resources import Registry, Resource
 
-Json = dict[str, Any]
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 #: Sub-paths of a namespace that are not a namespaced resource.
 _OF_NAMESPACE = frozenset({"status", "finalize"})

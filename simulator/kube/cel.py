@@ -13,8 +13,8 @@ import cel
 
 from simulator.kube.cel_functions import EXTENSIONS, STANDARD
 from simulator.kube.schema_errors import FieldError, SchemaError, invalid
+from simulator.seams import Json
 
-Json = dict[str, Any]
 #: How an API server prints the path of the whole object.
 ROOT: Final = "<nil>"
 #: Tells whether a path of field names exists in the schema that `self` has.

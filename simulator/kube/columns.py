@@ -8,8 +8,8 @@ from typing import Any
 
 from simulator.kube.edit import dig
 from simulator.kube.resources import Column
+from simulator.seams import Json
 
-Json = dict[str, Any]
 NONE = "<none>"
 UNKNOWN = "<unknown>"
 NAME_HELP = (

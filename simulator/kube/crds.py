@@ -5,8 +5,8 @@ A definition being deleted takes its objects with it, and stays until the last o
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
+from simulator.clock import kube_time
 from simulator.kube import errors
 from simulator.kube.builtins import CRDS
 from simulator.kube.columns import AGE, NAME
@@ -16,8 +16,8 @@ from simulator.kube.history import Change, encode
 from simulator.kube.resources import Column, Registry, Resource
 from simulator.kube.schema import SchemaError, StructuralSchema
 from simulator.kube.store import Store
+from simulator.seams import Json
 
-Json = dict[str, Any]
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
@@ -97,7 +97,7 @@ class CustomResources:
         for version in definition["spec"]["versions"]:
             if version.get("served"):
                 registry.add(self._resource(definition["spec"], version), storage=bool(version.get("storage")))
-        established = _established(definition, self._store.now().strftime("%Y-%m-%dT%H:%M:%SZ"))
+        established = _established(definition, kube_time(self._store.now()))
         name = definition["metadata"]["name"]
         self._store.modify(CRDS, None, name, lambda body: {**body, "status": established}, subresource="status")
 

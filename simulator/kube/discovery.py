@@ -1,11 +1,10 @@
 """What is served, as clients find out: `/api`, `/apis` and versions, in the old form and in the aggregated one."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from simulator.kube.resources import Registry, Resource
+from simulator.seams import Json
 
-Json = dict[str, Any]
 AGGREGATED = "as=APIGroupDiscoveryList"
 #: Sub-paths are not patched by listing or watching.
 _SUBRESOURCE_VERBS = ["get", "patch", "update"]

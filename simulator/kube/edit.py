@@ -6,7 +6,7 @@ Each function returns a new object which shares all that it did not change.
 from collections.abc import Sequence
 from typing import Any
 
-Json = dict[str, Any]
+from simulator.seams import Json
 
 
 def put(body: Json, path: Sequence[str], value: Any) -> Json:

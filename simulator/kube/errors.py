@@ -5,9 +5,8 @@ Every error that leaves the server is an `ApiError`; nothing here knows HTTP bey
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Json = dict[str, Any]
+from simulator.seams import Json
 
 
 @dataclass(frozen=True, slots=True)

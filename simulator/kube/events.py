@@ -4,9 +4,8 @@ The pairs are those of k8s.io/kubernetes/pkg/apis/events/v1/conversion.go. kopf 
 reads them; newer recorders write events.k8s.io.
 """
 
-from typing import Any
+from simulator.seams import Json
 
-Json = dict[str, Any]
 #: (core, events.k8s.io)
 _PAIRS = (
     ("message", "note"),

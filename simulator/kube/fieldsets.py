@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from simulator.kube.shapes import Shape
+from simulator.seams import Json
 
-Json = dict[str, Any]
 Path = tuple[str, ...]
 #: metadata that no manager owns.
 _UNOWNED = frozenset(

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from simulator.kube import errors
+from simulator.seams import Json
 
-Json = dict[str, Any]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 

@@ -6,13 +6,12 @@ Shapes of k8s.io/kubernetes/pkg/kubelet (kubelet_node_status.go, nodestatus/sett
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
+from simulator.clock import kube_time
 from simulator.kube.controllers.nodes import LEASE_NAMESPACE
 from simulator.kube.edit import dig
-from simulator.seams import JoinRequest
+from simulator.seams import JoinRequest, Json
 
-Json = dict[str, Any]
 #: What every simulated host has beside its chips; no scheduler looks at it.
 _RESOURCES = {"cpu": "224", "ephemeral-storage": "98831908Ki", "memory": "1006632960Ki", "pods": "110"}
 _LEASE_SECONDS = 40
@@ -83,7 +82,7 @@ def status(host: Host, before: Json, *, ready: bool, allocatable: Mapping[str, s
 
 
 def _conditions(before: Json, *, ready: bool, at: datetime) -> list[Json]:
-    now = moment(at)
+    now = kube_time(at)
     old = {item["type"]: item for item in before.get("conditions") or ()}
     wanted = [(kind, "False", reason, message) for kind, reason, message in _HEALTHY]
     wanted.append(("Ready", *(_READY if ready else _NOT_READY)))
@@ -130,11 +129,6 @@ def lease(owner: Json, at: datetime) -> Json:
             "renewTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         },
     }
-
-
-def moment(at: datetime) -> str:
-    """A metav1.Time."""
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def is_ready(body: Json) -> bool:

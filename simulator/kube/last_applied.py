@@ -5,14 +5,13 @@ the annotation is no conflict, and the annotation follows what is applied.
 """
 
 import json
-from typing import Any
 
 from simulator.kube import fieldsets
 from simulator.kube.edit import dig, put
 from simulator.kube.fieldsets import Path
 from simulator.kube.shapes import Shape
+from simulator.seams import Json
 
-Json = dict[str, Any]
 KUBECTL = "kubectl"
 _ANNOTATION = ("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 

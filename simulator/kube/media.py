@@ -12,8 +12,8 @@ from simulator.kube import protobuf, tables
 from simulator.kube.errors import ApiError, bad_request, unsupported_media
 from simulator.kube.history import Stored, encode
 from simulator.kube.resources import Resource
+from simulator.seams import Json
 
-Json = dict[str, Any]
 Form = Literal["Object", "Table", "PartialObjectMetadata"]
 _YAML = frozenset({"application/yaml", "application/apply-patch+yaml"})
 _INCLUDES: dict[str, tables.IncludeObject] = {"None": "None", "Metadata": "Metadata", "Object": "Object"}

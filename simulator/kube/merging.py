@@ -7,8 +7,7 @@ from typing import Any
 
 from simulator.kube.fieldsets import Path
 from simulator.kube.shapes import Shape
-
-Json = dict[str, Any]
+from simulator.seams import Json
 
 
 def merge_applied(live: Any, applied: Any, shape: Shape) -> Any:

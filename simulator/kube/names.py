@@ -6,8 +6,8 @@ from typing import Any
 
 from simulator.kube.errors import Cause
 from simulator.kube.resources import Resource
+from simulator.seams import Json
 
-Json = dict[str, Any]
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"

@@ -3,12 +3,10 @@
 Strategic merge is not announced in it: kubectl then merges built-in kinds by the tables that it was built with.
 """
 
-from typing import Any
-
 from simulator.kube.builtin_schemas import REF, component, components, model_of
 from simulator.kube.resources import Registry, Resource
+from simulator.seams import Json
 
-Json = dict[str, Any]
 #: `/openapi/v2` with nothing in it: kubectl falls back to it for kinds that v3 lacks, and then skips its validation.
 EMPTY_V2: Json = {"swagger": "2.0", "info": {"title": "", "version": ""}, "paths": {}, "definitions": {}}
 #: The same as gnostic's openapi_v2.Document, the only form that kubectl reads: field 1 is `swagger`, 2 `info`.

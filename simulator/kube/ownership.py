@@ -6,7 +6,7 @@ others own (409) unless forced. Pure: objects in, objects out.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from simulator.kube import fieldsets, last_applied
 from simulator.kube.edit import drop, put
@@ -15,8 +15,8 @@ from simulator.kube.fieldsets import Path
 from simulator.kube.merging import merge_applied, remove_paths
 from simulator.kube.resources import Resource
 from simulator.kube.shapes import shape_of
+from simulator.seams import Json
 
-Json = dict[str, Any]
 #: The owner of all fields of an object that nobody was known to own when it was first applied to.
 BEFORE_FIRST_APPLY = "before-first-apply"
 

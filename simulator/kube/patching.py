@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from simulator.kube.errors import ApiError, bad_request
-
-Json = dict[str, Any]
+from simulator.seams import Json
 
 
 def merge(target: Any, patch: Any) -> Any:

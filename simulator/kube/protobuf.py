@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from simulator.clock import kube_time
 from simulator.kube.errors import bad_request, unsupported_media
+from simulator.seams import Json
 
-Json = dict[str, Any]
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"
 #: A field's wire value (an integer, or bytes) as JSON.
@@ -118,7 +119,7 @@ def _time(data: bytes) -> str | None:
     # The zero time of Go: a client that never set it sends it all the same.
     if not seconds or seconds < 0:
         return None
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return kube_time(datetime.fromtimestamp(seconds, UTC))
 
 
 def _map_of(value: Reader) -> Reader:

@@ -4,7 +4,6 @@ import base64
 import json
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from simulator.kube import errors, media, selectors
 from simulator.kube.calls import Call
@@ -12,8 +11,7 @@ from simulator.kube.errors import ApiError, Cause
 from simulator.kube.history import Stored
 from simulator.kube.store import Store
 from simulator.kube.watches import Feed
-
-Json = dict[str, Any]
+from simulator.seams import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import Any
 
 from simulator.kube import errors
 from simulator.kube.schema import StructuralSchema
+from simulator.seams import Json
 
-Json = dict[str, Any]
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 

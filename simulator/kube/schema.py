@@ -11,10 +11,9 @@ from simulator.kube.schema_defaults import ROOT_FIELDS, apply_defaults, child_of
 from simulator.kube.schema_errors import BLOCKING, FieldError, SchemaError, rules_not_checked
 from simulator.kube.schema_node import Node, compile_node
 from simulator.kube.schema_values import correlated, same, value_errors
+from simulator.seams import Json
 
 __all__ = ["FieldError", "SchemaError", "StructuralSchema"]
-
-Json = dict[str, Any]
 
 
 class StructuralSchema:

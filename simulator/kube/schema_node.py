@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from simulator.kube.cel import Rule, compile_rules
 from simulator.kube.schema_errors import SchemaError
-
-Json = dict[str, Any]
+from simulator.seams import Json
 
 _TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "boolean"})
 _ENFORCED: Final = frozenset(

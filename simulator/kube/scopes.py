@@ -1,11 +1,8 @@
 """Which part of an object a write covers: all but the status, or the status alone; and what the generation counts."""
 
-from typing import Any
-
 from simulator.kube.edit import drop
 from simulator.kube.resources import Resource
-
-Json = dict[str, Any]
+from simulator.seams import Json
 
 
 def like(body: Json, key: str, source: Json) -> Json:

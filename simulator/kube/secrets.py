@@ -10,8 +10,7 @@ from typing import Any
 
 from simulator.kube.edit import drop
 from simulator.kube.errors import Cause
-
-Json = dict[str, Any]
+from simulator.seams import Json
 
 
 def completed(body: Json) -> Json:

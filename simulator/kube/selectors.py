@@ -6,12 +6,11 @@ server can select by, and others are refused as there.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from simulator.kube import errors
 from simulator.kube.edit import dig
+from simulator.seams import Json
 
-Json = dict[str, Any]
 Predicate = Callable[[Json], bool]
 _SET = re.compile(r"^(?P<key>\S+)\s+(?P<op>in|notin)\s+\((?P<values>[^()]*)\)$")
 _EQUALITY = re.compile(r"^(?P<key>[^\s=!]+)\s*(?P<op>==|=|!=)\s*(?P<value>[^\s=!]*)$")

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 from aiohttp import web
 
@@ -23,9 +22,8 @@ from simulator.kube.reading import Reading, WatchSettings
 from simulator.kube.store import Store
 from simulator.kube.watches import Feed
 from simulator.kube.writing import Writing
-from simulator.seams import CallFaults, CallLog, Effect, PlannedFault
+from simulator.seams import CallFaults, CallLog, Effect, Json, PlannedFault
 
-Json = dict[str, Any]
 API = "kubernetes"
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 

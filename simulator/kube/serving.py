@@ -4,11 +4,11 @@ import base64
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from aiohttp import web
 
-Json = dict[str, Any]
+from simulator.seams import Json
+
 _CLUSTER = "simulated"
 
 

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from simulator.kube.resources import Resource
 
-Json = dict[str, Any]
 ListType = Literal["atomic", "set", "map"]
 
 

@@ -4,14 +4,12 @@ What changes without anything happening (revisions, uids, times, field owners) i
 apply equals the state after its deletion. Events and Leases come and go by themselves: they are history.
 """
 
-from typing import Any
-
 from simulator.kube.builtins import CRDS
 from simulator.kube.edit import dig
 from simulator.kube.resources import Resource
 from simulator.kube.store import Store
+from simulator.seams import Json
 
-Json = dict[str, Any]
 REDACTED = "<redacted>"
 BOOTSTRAP_TOKEN = "bootstrap.kubernetes.io/token"
 _EVENTS = "events"

@@ -11,15 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 from uuid import uuid4
 
+from simulator.clock import kube_time
 from simulator.kube import errors, scopes
 from simulator.kube.edit import dig, drop, put
 from simulator.kube.history import Bucket, Change, Stored
 from simulator.kube.resources import Registry, Resource
+from simulator.seams import Json
 
-Json = dict[str, Any]
 Propagation = Literal["Background", "Foreground", "Orphan"]
 Subscriber = Callable[[Change], None]
 FOREGROUND = "foregroundDeletion"
@@ -288,7 +289,7 @@ class Store:
             raise errors.invalid(kind.group, kind.kind, old["metadata"]["name"], [cause])
 
     def _timestamp(self) -> str:
-        return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return kube_time(self.now())
 
 
 def _with_propagation(body: Json, propagation: Propagation | None) -> Json:

@@ -6,7 +6,8 @@ Lists merge by the key that k8s.io/api's `patchMergeKey` markers name; `$patch`,
 
 from typing import Any
 
-Json = dict[str, Any]
+from simulator.seams import Json
+
 #: patchMergeKey by field name; the fields in `_PRIMITIVE` are sets of plain values.
 _KEYS = {
     "addresses": "type",

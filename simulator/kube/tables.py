@@ -7,8 +7,8 @@ from typing import Any, Literal
 from simulator.kube.columns import age
 from simulator.kube.jsonpath import compile_path
 from simulator.kube.resources import Column, Resource
+from simulator.seams import Json
 
-Json = dict[str, Any]
 IncludeObject = Literal["None", "Metadata", "Object"]
 
 

@@ -12,10 +12,11 @@ from simulator.kube import tables
 from simulator.kube.edit import put
 from simulator.kube.errors import ApiError
 from simulator.kube.history import Change, Stored, encode
-from simulator.kube.media import Answer, Json, one, served
+from simulator.kube.media import Answer, one, served
 from simulator.kube.resources import Resource
 from simulator.kube.selectors import Predicate
 from simulator.kube.store import Store
+from simulator.seams import Json
 
 
 class Feed:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from simulator.clock import kube_time
 from simulator.kube import admission, errors, media, ownership, patching, selectors, strategic
 from simulator.kube.builtins import CRDS
 from simulator.kube.calls import Call, Target
@@ -18,8 +19,8 @@ from simulator.kube.history import Stored, encode
 from simulator.kube.ownership import Writer
 from simulator.kube.resources import Resource
 from simulator.kube.store import DeleteOptions, Propagation, Store
+from simulator.seams import Json
 
-Json = dict[str, Any]
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -189,7 +190,7 @@ class Writing:
         return Writer(admission.manager_of(call), "Update", target.resource.api_version, target.subresource or "")
 
     def _time(self) -> str:
-        return self._store.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return kube_time(self._store.now())
 
 
 def _allowed(body: Json) -> Json:

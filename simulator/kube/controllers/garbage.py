@@ -9,7 +9,8 @@ from simulator.kube.controllers.queue import Queue
 from simulator.kube.edit import drop, put
 from simulator.kube.errors import ApiError
 from simulator.kube.history import Change
-from simulator.kube.store import FOREGROUND, ORPHAN, DeleteOptions, Json, Propagation, Store
+from simulator.kube.store import FOREGROUND, ORPHAN, DeleteOptions, Propagation, Store
+from simulator.seams import Json
 
 #: The collector lags a little behind, as its informers do.
 _LAG = 0.005

@@ -1,14 +1,14 @@
 """The node lifecycle: a Node whose kubelet fell silent becomes Unknown, and taints follow its conditions."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
+from simulator.clock import kube_time
 from simulator.kube.controllers.queue import Queue
 from simulator.kube.edit import dig, put
 from simulator.kube.history import Change
 from simulator.kube.store import Store
+from simulator.seams import Json
 
-Json = dict[str, Any]
 LEASES = "leases.coordination.k8s.io"
 LEASE_NAMESPACE = "kube-node-lease"
 _NOT_READY = "node.kubernetes.io/not-ready"
@@ -73,7 +73,7 @@ class NodeLifecycle:
 
 
 def _silenced(node: Json, now: datetime) -> Json:
-    at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = kube_time(now)
     silent = {
         "status": "Unknown",
         "reason": "NodeStatusUnknown",

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 from simulator.kube.history import Change
 from simulator.kube.store import FOREGROUND, Store
+from simulator.seams import Json
 
-Json = dict[str, Any]
 OwnerState = Literal["solid", "dangling", "waiting"]
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-Json = dict[str, Any]
 SECRET_TYPE = "bootstrap.kubernetes.io/token"
 NAMESPACE = "kube-system"
 NAME_PREFIX = "bootstrap-token-"
