@@ -65,6 +65,7 @@ class ComputeClients:
 
     def _service(self, name: str, noun: str, message: str, client: str) -> Service:
         opened = getattr(self.types, f"{client}Client")(**self._arguments)
+        _read_environment_once(opened)
         self._opened.append(opened)
         return Service(name, noun, message, opened)
 
@@ -84,6 +85,17 @@ class ComputeClients:
         """Close all sessions."""
         for client in self._opened:
             client.transport.close()
+
+
+def _read_environment_once(client: Any) -> None:
+    """Look up proxies and certificates of the environment now: the session would with every request, which costs more
+    than the rest of sending it.
+    """
+    session = client.transport._session  # noqa: SLF001 - the client offers no other way to its session
+    # The host has its scheme before it (the library puts it there).
+    stated = session.merge_environment_settings(f"{client.transport.host}/", {}, None, None, None)
+    session.proxies, session.verify, session.cert = stated["proxies"], stated["verify"], stated["cert"]
+    session.trust_env = False
 
 
 def place_of(ref: ResourceRef) -> dict[str, str]:

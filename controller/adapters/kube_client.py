@@ -18,6 +18,7 @@ import aiohttp
 from kubernetes.aio import config
 from kubernetes.aio.client.api_client import ApiClient
 from kubernetes.aio.client.configuration import Configuration
+from requests.utils import get_environ_proxies, select_proxy
 
 from controller.adapters.causes import cause_of
 from controller.adapters.kube_errors import failure_of, failure_of_answer
@@ -90,6 +91,11 @@ async def load_configuration(kubeconfig: str = "", context: str = "") -> Configu
     return configuration
 
 
+def _environment_proxy(url: str) -> str | None:
+    """The proxy that the environment (HTTPS_PROXY, NO_PROXY, ...) names for this URL."""
+    return select_proxy(url, get_environ_proxies(url, no_proxy=None))
+
+
 def _must_be_there(kubeconfig: str) -> None:
     """The library takes a file that is not there for an empty one."""
     if kubeconfig and not Path(kubeconfig).exists():
@@ -132,7 +138,11 @@ class KubeClient:
         cls, kubeconfig: str = "", context: str = "", *, timeout: float = 15.0, observe: Observe = _ignore
     ) -> "KubeClient":
         """Read the configuration; no call is made. Raises Rejected when there is none that can be read."""
-        api = ApiClient(await load_configuration(kubeconfig, context))
+        configuration = await load_configuration(kubeconfig, context)
+        # Looked up once: the session would with every request, in a thread, which costs more than sending it.
+        configuration.proxy = configuration.proxy or _environment_proxy(configuration.host)
+        configuration.client_session_kwargs = {"trust_env": False}
+        api = ApiClient(configuration)
         api.user_agent = FIELD_MANAGER
         return cls(api, lambda: load_configuration(kubeconfig, context), timeout=timeout, observe=observe)
 
