@@ -4,7 +4,7 @@ kopf takes every task that is made after its start for its own and cancels it wh
 in the main thread: hence the thread. It only observes (`on.event`): no finalizer, no annotation, no Event, no scan of
 namespaces or CRDs, and its handlers return None, since anything else would be written into a status. `kopf.operator()`
 can end by itself (5xx or 403 for about a minute): it is started again with a back-off, and whoever keeps an index is
-told to list again, since kopf reports no deletion that it slept through (facts: clients and kopf, D).
+told to list again, since kopf reports no deletion that it slept through (facts: kopf).
 """
 
 import asyncio

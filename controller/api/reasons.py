@@ -1,6 +1,6 @@
 """Every condition type and every reason that a user can see, each with what it means.
 
-The names that users of the reference know stay as they are (facts: its README and controllers).
+The names that users of the reference know stay as they are (facts: reference API).
 """
 
 from enum import StrEnum

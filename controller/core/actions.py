@@ -14,7 +14,7 @@ from controller.core.observed import Instance, OperationView, ResourceRef, Taint
 
 
 class Priority(IntEnum):
-    """What goes first when budgets are short (design: every read and write has a budget)."""
+    """What goes first when budgets are short (`controller/runtime/pacing.py`)."""
 
     REVOKE = 0
     TOKEN = 1

@@ -77,7 +77,7 @@ class ChildPlan:
 
 
 def is_ours(snapshot: ChildSnapshot, resource: ResourceView) -> bool:
-    """Our mark, or a UID-hashed name without a mark, as the reference leaves it (design: adoption)."""
+    """Our mark, or a UID-hashed name without a mark, as the reference leaves it (facts: reference API)."""
     if bears_mark(resource.description, snapshot.key, snapshot.metadata.uid):
         return True
     return snapshot.reference_may_have_made_it and not resource.description

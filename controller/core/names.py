@@ -6,7 +6,7 @@ import re
 from controller.core.model import Key, Kind
 
 _CHILD_INFIX = {Kind.POLICY: "policy", Kind.TEMPLATE: "template", Kind.MIG: "mig"}
-#: What a MIG appends to its base instance name (facts: audit logs, sample 01; GCE 6.1).
+#: What a MIG appends to its base instance name (facts: GCE 6.1, sample 01).
 _MIG_SUFFIX = re.compile(r"^(?P<base>.+)-(?P<suffix>[a-z0-9]{4})$")
 
 _MAX_BASE_NAME = 58

@@ -71,7 +71,7 @@ class MigView:
 
 @dataclass(frozen=True, slots=True)
 class TemplateView:
-    """What we check of a brought template (facts: reference API, last section but one)."""
+    """What we check of a brought template (facts: reference API, checks of a brought template)."""
 
     machine_type: str
     provisioning_model: str

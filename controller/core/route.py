@@ -84,7 +84,7 @@ class RoutingIndex:
 def route(event: Event, index: RoutingIndex, published: datetime) -> Route | None:
     """The key that an event concerns and the look that it asks for; None if nobody here, or nothing to see."""
     if event.failure is not None and not event.operation_id:
-        # Refused before it began (facts: audit logs, 2): nothing changed, and its caller was told. A look now would
+        # Refused before it began (facts: audit logs 2): nothing changed, and its caller was told. A look now would
         # try again at once, be refused again, and so go round at the pace of the log.
         return None
     if event.resource is Resource.INSTANCE:

@@ -145,7 +145,7 @@ class Observer:
         return brought_template_rejection(group, template) if template is not None else None
 
     def _blocked_by(self, key: Key, child: Resource) -> str:
-        """What the deletion of a child waits for: each child keeps the order by itself (design: deletion order)."""
+        """What the deletion of a child waits for: each child keeps the order of deletion by itself."""
         owner_key = owner_of(child)
         owner = self._env.knowledge.resources.group(owner_key) if owner_key else None
         if owner is None:

@@ -19,7 +19,7 @@ __all__ = ["Groups"]
 
 
 class Groups:
-    """All MIGs of the world. MIG operations are DONE when work is scheduled (facts: audit logs 0.5), deletes when
+    """All MIGs of the world. MIG operations are DONE when work is scheduled (facts: audit logs 0, item 5), deletes when
     the VMs are gone (facts: GCE 6.1)."""
 
     def __init__(

@@ -64,7 +64,7 @@ class Keeper:
             await instance.vanished.wait()
 
     def follow_topology(self, group: Group) -> None:
-        """Bring the slice's topology up when every host runs, down when one does not (facts: CV1, state)."""
+        """Bring the slice's topology up when every host runs, down when one does not (facts: GCE 2)."""
         if not group.topology:
             return
         found = [self._machines.by_id(slot.instance_id) for slot in group.slots]

@@ -94,7 +94,7 @@ class Ids:
         return "".join(self._source.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=12))
 
     def suffix(self, taken: Iterable[str], base: str) -> str:
-        """`base` with a hyphen and four random characters, as a MIG names its VMs (facts: CV1 docstring)."""
+        """`base` with a hyphen and four random characters, as a MIG names its VMs (facts: GCE 6.1)."""
         names = set(taken)
         while True:
             name = f"{base}-{''.join(self._source.choices('bcdfghjklmnpqrstvwxz0123456789', k=4))}"

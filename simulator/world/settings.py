@@ -21,7 +21,7 @@ class WorldSettings:
     in_use: Literal["refuse", "fail-operation", "alternate"] = "refuse"
     #: Whether the platform's attributes are in Instance.metadata, hence in the fingerprint: unknown (facts: GCE 6.4).
     platform_attributes: bool = True
-    #: Whether a template for ct6e-standard-8t without threadsPerCore 1 is refused (facts: GCE 6.3 "needs").
+    #: Whether a template for ct6e-standard-8t without threadsPerCore 1 is refused (facts: GCE 6.3).
     require_threads_per_core: bool = True
     #: gRPC code in the audit entry of a creation that found no capacity: in no published entry.
     stockout_grpc_code: int = 8

@@ -15,7 +15,7 @@ PRODUCER: Final = "tpu-node-group-controller"
 
 #: A kubeadm token: its first half is its public id, the second its secret.
 _TOKEN: Final = re.compile(r"(?<![a-z0-9])([a-z0-9]{6})\.[a-z0-9]{16}(?![a-z0-9])")
-#: With these a record stays far below the 256 KB of a log entry, whatever its characters (facts: audit logs, 5).
+#: With these a record stays far below the 256 KB of a log entry, whatever its characters (facts: audit logs 5).
 _LONGEST_TEXT: Final = 4096
 _LONGEST_NAME: Final = 1024
 

@@ -208,7 +208,7 @@ def _plain(prefix: str, name: str) -> str:
 
 
 def _project(labels: _Fields, log_name: str) -> str:
-    """The project's id. The one in resourceName may be the number (facts: audit logs, 0.4)."""
+    """The project's id. The one in resourceName may be the number (facts: audit logs 0, item 4)."""
     for candidate in (_text(labels, "project_id"), log_name.split("/")[1] if log_name.startswith("projects/") else ""):
         if _PROJECT.fullmatch(candidate):
             return candidate
