@@ -1,4 +1,4 @@
-"""Code cites docs/facts.md by section, as in (facts: GCE 2 and 6.4): what is cited is there, and what is there is cited."""
+"""Code cites docs/facts.md by section, as in (facts: GCE 2 and 6.4): what is cited is there, and nothing else is."""
 
 import re
 from pathlib import Path
