@@ -2,23 +2,20 @@
 
 import os
 import shutil
-from pathlib import Path
 from typing import Final
 
 import pytest
 
+from simulator.pubsub.emulator import INSTALLED
+
 #: Commands that packages put where PATH does not look.
-_ELSEWHERE: Final = {
-    "cloud-pubsub-emulator": (
-        "/usr/lib/google-cloud-sdk/platform/pubsub-emulator/bin/cloud-pubsub-emulator",
-        "/usr/share/google-cloud-sdk/platform/pubsub-emulator/bin/cloud-pubsub-emulator",
-    )
-}
+_ELSEWHERE: Final = {"cloud-pubsub-emulator": INSTALLED}
 
 
 def find(command: str) -> str | None:
     """Where a command is, on PATH or where its package keeps it; None when it is not installed."""
-    return shutil.which(command) or next((path for path in _ELSEWHERE.get(command, ()) if Path(path).exists()), None)
+    elsewhere = _ELSEWHERE.get(command)
+    return shutil.which(command) or (str(elsewhere) if elsewhere and elsewhere.exists() else None)
 
 
 def need(command: str) -> str:
