@@ -74,7 +74,11 @@ def _host(name: str, inventory: Inventory, node: NodeView | None, tokens: list[T
         instance=instance,
         node=node,
         tokens=tuple(tokens),
-        absent=instance is None and inventory.filled and name in inventory.absent,
+        # A 404 that the MIG's own row contradicts proves nothing: a Node must not be deleted for it.
+        absent=instance is None
+        and inventory.filled
+        and name in inventory.absent
+        and not (member is not None and member.status == "RUNNING"),
         member=member,
         injectable=inventory.injectable.get(instance_id, ""),
         injected_at=inventory.injected.get(instance_id),

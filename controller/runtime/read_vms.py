@@ -7,7 +7,7 @@ list when they are many.
 import asyncio
 from collections.abc import Iterable
 
-from controller.core.failures import Gone
+from controller.core.failures import Gone, Retry
 from controller.core.model import Scope, Wake
 from controller.core.observed import ManagedInstance, ResourceRef, ResourceView
 from controller.runtime.env import Env
@@ -65,11 +65,17 @@ class VmReader:
         return moved
 
     async def _rows(self, ref: ResourceRef) -> tuple[ManagedInstance, ...]:
-        """The MIG's own rows; none when it is gone by now, as at the end of a deletion."""
+        """The MIG's own rows; none when it is gone by now, as at the end of a deletion.
+
+        That its rows are not found is believed only if it is not found either: VMs without a row would be strangers,
+        and lose their tokens.
+        """
         try:
             return await self._env.cloud.list_managed_instances(ref)
-        except Gone:
-            return ()
+        except Gone as gone:
+            if await self._env.cloud.get(ref) is None:
+                return ()
+            raise Retry(f"{gone.message} The group itself is there: it is asked again.", gone.code) from gone
 
     async def _some(self, ref: ResourceRef, memory: GroupMemory, names: Iterable[str]) -> None:
         ordered = sorted(names)

@@ -39,10 +39,12 @@ class TokenWork:
         try:
             await self._env.cluster.create_token_secret(token, secret)
         except Failure:
-            # It may have been created all the same. Nobody has its value: take it back, whatever comes of that.
-            vault.revoked(token.id)
+            # It may have been created all the same. Nobody has its value: take it back. Where that fails too, the
+            # token stays known, without a value, and the next look revokes it as one that nothing points at.
+            vault.injected(token.id)
             with suppress(Failure):
                 await self._env.cluster.delete_token_secret(token.id)
+                vault.revoked(token.id)
             raise
         self._env.metrics.tokens_live.set(vault.live)
         if not await self._env.cluster.await_signature(token.id, self._signature_wait):

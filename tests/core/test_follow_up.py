@@ -54,6 +54,21 @@ def test_a_look_that_is_overdue_is_due_now() -> None:
         pytest.param(
             make_snapshot(make_host("aaaa", make_instance(status="STOPPING")), mig_read_at=NOW), id="a VM is leaving"
         ),
+        pytest.param(make_snapshot(ready_host(), mig_read_at=NOW), id="the MIG counts a VM that was not found"),
+        pytest.param(
+            make_snapshot(
+                ready_host(),
+                ready_host("bbbb", "1002"),
+                mig=MigView(2, is_stable=False, counts={"running": 1, "terminated": 1}),
+            ),
+            id="the MIG counts a VM as lost that was read as running",
+        ),
+        pytest.param(
+            make_snapshot(
+                ready_host(), make_host("bbbb", make_instance("bbbb", id="1002"), member=False), mig_read_at=NOW
+            ),
+            id="a VM that is not of the MIG makes up the number",
+        ),
     ],
 )
 def test_a_group_is_followed_while(snapshot: GroupSnapshot) -> None:
@@ -64,7 +79,10 @@ def test_a_group_is_followed_while(snapshot: GroupSnapshot) -> None:
     "snapshot",
     [
         pytest.param(make_snapshot(ready_host(), ready_host("bbbb", "1002")), id="all VMs run"),
-        pytest.param(make_snapshot(make_host("aaaa", make_instance())), id="a VM runs and has not joined"),
+        pytest.param(
+            make_snapshot(make_host("aaaa", make_instance()), ready_host("bbbb", "1002")),
+            id="a VM runs and has not joined",
+        ),
         pytest.param(make_snapshot(STAGING, mig=None), id="the MIG was never read"),
         pytest.param(
             make_snapshot(STAGING, mig=COMING, children=children(Kind.POLICY, Kind.TEMPLATE)), id="there is no MIG"
@@ -76,6 +94,7 @@ def test_a_group_is_followed_while(snapshot: GroupSnapshot) -> None:
         pytest.param(
             make_snapshot(
                 make_host("aaaa", make_instance(status="TERMINATED")),
+                ready_host("bbbb", "1002"),
                 mig=MigView(2, is_stable=False, counts={"running": 1, "terminated": 1}),
             ),
             id="a VM was taken and nobody brings it back",

@@ -57,6 +57,7 @@ from tests.core.builders import (
 REFERENCE = "tpu.google.com/cleanup-mig"
 URI = "projects/my-gcp-project/global/instanceTemplates/golden"
 COMING = MigView(target_size=2, is_stable=False, counts={"running": 1, "staging": 1})
+ONE_RUNS = MigView(target_size=2, is_stable=False, counts={"running": 1})
 
 
 def plan(snapshot: GroupSnapshot) -> Plan:
@@ -131,7 +132,7 @@ def test_a_group_that_cannot_work_is_left_alone() -> None:
 def test_the_references_finalizers_are_swapped_for_ours(ready: str, finalizers: tuple[str, ...] | None) -> None:
     group = make_group(finalizers=(REFERENCE, "x", FINALIZER))
     mig = make_child(Kind.MIG, ready=make_condition("True" if ready == "True" else "False"))
-    decided = plan(make_snapshot(group=group, children={**children(), Kind.MIG: mig}))
+    decided = plan(make_snapshot(group=group, children={**children(), Kind.MIG: mig}, mig=None))
     assert decided == (Plan() if finalizers is None else Plan((SetFinalizers(GROUP_KEY, "7", finalizers),)))
 
 
@@ -221,7 +222,7 @@ def test_before_gce_was_heard_nothing_is_done_to_hosts() -> None:
 
 
 def test_a_node_that_was_faster_than_the_events_has_its_vm_read_at_once() -> None:
-    snapshot = make_snapshot(make_host(node=make_node()), ready_host("bbbb", "1002"))
+    snapshot = make_snapshot(make_host(node=make_node()), ready_host("bbbb", "1002"), mig=ONE_RUNS)
     assert plan(snapshot) == Plan((), (Recheck(NOW, "unknown_node", Scope.INSTANCES, (vm(),)),))
 
 
@@ -232,7 +233,7 @@ def test_a_node_whose_vm_cannot_be_read_before_there_is_a_mig_is_no_reason_to_lo
 
 def test_a_vm_that_runs_under_a_name_of_ours_and_is_not_listed_is_asked_about_again() -> None:
     stranger = make_host("aaaa", make_instance(), member=False)
-    snapshot = make_snapshot(stranger, ready_host("bbbb", "1002"))
+    snapshot = make_snapshot(stranger, ready_host("bbbb", "1002"), mig=ONE_RUNS)
     assert plan(snapshot) == Plan(
         (), (Recheck(NOW + POLICY.unconfirmed_looks[-1], "unproven", Scope.INSTANCES, (vm(),)),)
     )

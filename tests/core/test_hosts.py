@@ -114,6 +114,16 @@ def test_before_gce_was_heard_no_token_is_an_orphan() -> None:
             False,
             id="a later read found one",
         ),
+        pytest.param(
+            Inventory(filled=True, members={vm(): make_row()}, absent=frozenset({vm()})),
+            False,
+            id="the MIG's own row says that it runs",
+        ),
+        pytest.param(
+            Inventory(filled=True, members={vm(): make_row(status="STAGING")}, absent=frozenset({vm()})),
+            True,
+            id="the MIG's own row says that the next one comes",
+        ),
     ],
 )
 def test_a_vm_is_absent_only_when(inventory: Inventory, absent: bool) -> None:  # noqa: FBT001

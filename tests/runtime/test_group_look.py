@@ -301,8 +301,28 @@ async def test_a_refusal_is_told_and_waits_for_somebody_to_act() -> None:
 async def test_a_mig_that_is_gone_has_no_vms() -> None:
     life = Life()
     life.cloud.fail("list_managed_instances", Gone("gone", "404"), Gone("gone", "404"))
-    await life.look(wake(Scope.ALL))
+    del life.cloud.resources[REF.path]
+    await life.look(wake(Scope.INSTANCES))
     assert life.ready == ("False", "Provisioning")
+
+
+async def test_rows_that_are_not_found_though_their_mig_is_are_asked_for_again() -> None:
+    life = await ready_life()
+    life.cloud.fail("list_managed_instances", Gone("gone", "404"))
+    with pytest.raises(Retry):
+        await life.look(wake(Scope.INSTANCES))
+    assert life.ready == ("True", "Ready")
+
+
+async def test_a_vm_that_is_not_found_though_its_row_says_that_it_runs_costs_no_node() -> None:
+    life = await ready_life()
+    lost = life.cloud.instances.pop(vm())
+    following = await life.look(wake(Scope.INSTANCES, vm()))
+    assert {call[0] for call in life.cluster.calls if "node" in call[0]} == {"cordon_node"}
+    assert following.rechecks[0].kind == "follow_up"
+    life.cloud.instances[vm()] = lost
+    await life.look(following.rechecks[0].wake)
+    assert life.ready == ("True", "Ready")
 
 
 async def test_a_mig_that_was_read_is_told_to_its_child() -> None:

@@ -69,12 +69,15 @@ class TestMinting:
         assert world.cluster.calls[1:] == [("delete_token_secret", token_id)]
         assert (world.vault.live, world.vault.injectable(GROUP_KEY)) == (0, {})
 
-    async def test_the_first_failure_is_told_even_when_it_cannot_be_taken_back(self) -> None:
+    async def test_one_that_cannot_be_taken_back_stays_known_and_is_never_injected(self) -> None:
         world = Working()
         world.cluster.fail("create_token_secret", Retry("timeout"))
         world.cluster.fail("delete_token_secret", Retry("another"))
         with pytest.raises(Retry, match="timeout"):
             await world.work.mint(MintToken(VM), make_pass())
+        token_id = world.cluster.calls[0][1]
+        assert [token.id for token in world.vault.of_group(GROUP_KEY)] == [token_id]
+        assert world.vault.injectable(GROUP_KEY) == {}
 
 
 class TestInjecting:
