@@ -6,6 +6,7 @@ import typer
 
 from controller.cli.errors import CommandError
 from controller.cli.values import choice, choices, whole_number
+from controller.cli.world_options import PubSubOption, SeedOption
 from controller.demo.options import SERVICE_ACCOUNT, BadOptionError, DemoOptions, PubSub, Scenario
 
 
@@ -20,21 +21,12 @@ def command(
     ] = 2,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end, nothing else.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the group up and say how to use kubectl.")] = False,
-    pubsub: Annotated[
-        PubSub,
-        typer.Option(
-            parser=choice(PubSub),
-            metavar=choices(PubSub),
-            help="What carries the events: our own Pub/Sub, or Google's emulator.",
-        ),
-    ] = PubSub.EMBEDDED,
+    pubsub: PubSubOption = PubSub.EMBEDDED,
     node_service_account: Annotated[
         str,
         typer.Option(metavar="EMAIL|none", help="Service account of the VMs; with none they cannot report their boot."),
     ] = SERVICE_ACCOUNT,
-    seed: Annotated[
-        int, typer.Option(parser=whole_number, metavar="N", help="Seed of everything that the world draws.")
-    ] = 1,
+    seed: SeedOption = 1,
 ) -> int:
     """Show a node group's whole life on this machine, on simulated Google Cloud and Kubernetes."""
     try:

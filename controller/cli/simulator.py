@@ -7,23 +7,15 @@ import typer
 
 from controller.cli.errors import FAILED, CommandError
 from controller.cli.values import capacity as parse_capacity
-from controller.cli.values import choice, choices, factor, port_of_face, whole_number
+from controller.cli.values import factor, port_of_face
+from controller.cli.world_options import PubSubOption, SeedOption
 from controller.demo.options import PubSub
 
 
 def command(  # noqa: PLR0913 - one for each option
     *,
-    seed: Annotated[
-        int, typer.Option(parser=whole_number, metavar="N", help="Seed of everything that the world draws.")
-    ] = 1,
-    pubsub: Annotated[
-        PubSub,
-        typer.Option(
-            parser=choice(PubSub),
-            metavar=choices(PubSub),
-            help="What carries the events: our own Pub/Sub, or Google's emulator.",
-        ),
-    ] = PubSub.EMBEDDED,
+    seed: SeedOption = 1,
+    pubsub: PubSubOption = PubSub.EMBEDDED,
     log_latency: Annotated[
         float, typer.Option(parser=factor, metavar="FACTOR", help="Times the latency of log entries; 0 is none.")
     ] = 1.0,

@@ -10,8 +10,7 @@ from kubernetes.aio import client, config, watch
 
 from controller.api.base import Json
 from controller.api.constants import GROUP, LABEL_TOKEN_INSTANCE_ID, VERSION
-from controller.demo.options import GROUP as NAME
-from controller.demo.options import NAMESPACE
+from controller.demo.options import GROUP_NAME, NAMESPACE
 from controller.demo.witness import Witness
 
 _PLURAL: Final = "tpunodegroups"
@@ -34,7 +33,7 @@ class Cluster:
 
     async def delete(self) -> None:
         """Delete the group, in the background."""
-        await self._custom.delete_namespaced_custom_object(GROUP, VERSION, NAMESPACE, _PLURAL, NAME)
+        await self._custom.delete_namespaced_custom_object(GROUP, VERSION, NAMESPACE, _PLURAL, GROUP_NAME)
 
     async def leader(self, namespace: str) -> str:
         """Who holds a Lease in the operator's namespace; "" when nobody does."""
@@ -45,7 +44,7 @@ class Cluster:
     async def watch_group(self, witness: Witness) -> None:
         """Show the witness every change of the group, until cancelled."""
         listing = self._custom.list_namespaced_custom_object
-        only = f"metadata.name={NAME}"
+        only = f"metadata.name={GROUP_NAME}"
         await _follow(witness.see_group, listing, GROUP, VERSION, NAMESPACE, _PLURAL, field_selector=only)
 
     async def watch_nodes(self, witness: Witness) -> None:

@@ -19,7 +19,7 @@ from controller.demo.cluster import said
 from controller.demo.history import History
 from controller.demo.leftovers import things_in
 from controller.demo.narrator import Narrator
-from controller.demo.options import GROUP, DemoOptions
+from controller.demo.options import GROUP_NAME, DemoOptions
 from controller.demo.processes import ProcessError
 from controller.demo.report import Report, calls_made, compute_calls
 from controller.demo.screen import Screen
@@ -198,8 +198,8 @@ async def _keep(scene: Stage, screen: Screen, folder: Path) -> None:
         f"\nKept up. In another terminal:\n"
         f"  export KUBECONFIG={scene.kubeconfig}\n"
         f"  kubectl get tpunodegroups,nodes\n"
-        f"  kubectl get tpunodegroup {GROUP} -o yaml\n"
-        f"  kubectl delete tpunodegroup {GROUP}\n"
+        f"  kubectl get tpunodegroup {GROUP_NAME} -o yaml\n"
+        f"  kubectl delete tpunodegroup {GROUP_NAME}\n"
         f"The operator's log is {folder / 'operator.log'}. Ctrl-C ends everything."
     )
     await asyncio.gather(scene.simulator.ended(), scene.operator.ended())

@@ -14,7 +14,7 @@ MACHINE: Final = "tpu7x-standard-4t"
 PROJECT: Final = "my-gcp-project"
 ZONE: Final = "us-central1-c"
 NAMESPACE: Final = "default"
-GROUP: Final = "demo-slice"
+GROUP_NAME: Final = "demo-slice"
 #: Given to the VMs unless another is asked for: they report their boot through Cloud Logging with it.
 SERVICE_ACCOUNT: Final = f"tpu-nodes@{PROJECT}.iam.gserviceaccount.com"
 #: A managed instance group holds no more VMs than this without paging (facts: GCE 6.1).
@@ -90,7 +90,7 @@ class DemoOptions:
         return {
             "apiVersion": API_VERSION,
             "kind": "TPUNodeGroup",
-            "metadata": {"name": GROUP, "namespace": NAMESPACE},
+            "metadata": {"name": GROUP_NAME, "namespace": NAMESPACE},
             "spec": {
                 "project": PROJECT,
                 "nodeLocation": ZONE,

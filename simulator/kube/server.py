@@ -5,7 +5,7 @@ effect. Serve it with Nagle off and handler cancellation on (`simulator.kube.ser
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from random import Random
@@ -120,9 +120,7 @@ class _Server:
         if caller is None:
             return _refusal(errors.unauthorized()).response()
         try:
-            if not path.startswith(("/api/v1/", "/apis/")) or path.rstrip("/").count("/") < 3 + path.startswith(
-                "/apis/"
-            ):
+            if not _is_for_objects(path):
                 return self._describe(path, request.headers.get("Accept", "")).response()
             target = target_of(self._store.registry, path)
             verb = verb_of(request.method, target, request.query)
@@ -219,25 +217,28 @@ class _Server:
             return _Reply(200, encode(openapi.EMPTY_V2))
         if place.startswith("openapi/v3"):
             return self._openapi(place.removeprefix("openapi/v3").strip("/"))
-        registry = self._store.registry
-        found: Json | None = None
         if place in {"api", "apis"} and discovery.AGGREGATED in accept:
-            body = encode(discovery.aggregated(registry, core=place == "api"))
+            body = encode(discovery.aggregated(self._store.registry, core=place == "api"))
             return _Reply(
                 200, body, content_type="application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
             )
-        parts = place.split("/")
-        if place == "api":
-            found = discovery.api_versions()
-        elif place == "apis":
-            found = discovery.groups(registry)
-        elif parts[0] == "api" and len(parts) == 2:
-            found = discovery.resources(registry, "", parts[1])
-        elif parts[0] == "apis" and len(parts) == 2:
-            found = discovery.group(registry, parts[1])
-        elif parts[0] == "apis" and len(parts) == 3:
-            found = discovery.resources(registry, parts[1], parts[2])
+        found = self._discovered(place.split("/"))
         return _refusal(errors.no_such_path()) if found is None else _Reply(200, encode(found))
+
+    def _discovered(self, place: Sequence[str]) -> Json | None:
+        registry = self._store.registry
+        match place:
+            case ["api"]:
+                return discovery.api_versions()
+            case ["apis"]:
+                return discovery.groups(registry)
+            case ["api", version]:
+                return discovery.resources(registry, "", version)
+            case ["apis", group]:
+                return discovery.group(registry, group)
+            case ["apis", group, version]:
+                return discovery.resources(registry, group, version)
+        return None
 
     def _openapi(self, place: str) -> _Reply:
         generation, body = self._documents.get(place, (-1, b""))
@@ -278,6 +279,12 @@ _REASONS = {
     503: "ServiceUnavailable",
     504: "Timeout",
 }
+
+
+def _is_for_objects(path: str) -> bool:
+    """`/api/v1/<plural>...` or `/apis/<group>/<version>/<plural>...`; what is shorter is about the API."""
+    parts = path.strip("/").split("/")
+    return (parts[0] == "api" and len(parts) > 2) or (parts[0] == "apis" and len(parts) > 3)
 
 
 def _fails_to_open(call: Call, fault: PlannedFault) -> bool:
