@@ -12,7 +12,6 @@ from controller.core.desired import BootImages
 from controller.core.model import Cause, Key, Kind, Scope, Wake
 from controller.core.plan import Policy
 from controller.core.startup import rendered
-from controller.core.verdicts import Verdict
 from controller.runtime.apply import Applier
 from controller.runtime.auditing import Auditor
 from controller.runtime.child_look import ChildLook
@@ -101,14 +100,11 @@ def assemble(settings: Settings, env: Env, records: CloudLogging) -> Parts:
         for key in env.knowledge.resources.keys(Kind.GROUP):
             mailboxes.post(key, Wake(Scope.NONE, cause))
 
-    def events(_project: str) -> Verdict:
-        return hearing.verdict
-
     hearing = _hearing(settings, env, records, everybody_looks)
     tokens = TokenWork(env, signature_wait=settings.signature_wait.total_seconds())
     applier = Applier(env, tokens, auditor, changed, pass_limit=settings.pass_limit.total_seconds())
     observer, statuses = Observer(env), StatusWriter(env)
-    groups = GroupLook(env, observer, applier, statuses, post, events)
+    groups = GroupLook(env, observer, applier, statuses, post, lambda: hearing.verdict)
     children = ChildLook(env, observer, applier, statuses, post)
     limits = Limits(
         looks_per_second=settings.max_looks_per_key_per_second,

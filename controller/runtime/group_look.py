@@ -38,7 +38,7 @@ class GroupLook:
         applier: Applier,
         statuses: StatusWriter,
         post: Callable[[Key, Wake], None],
-        events: Callable[[str], Verdict | None],
+        events: Callable[[], Verdict | None],
     ) -> None:
         self._env = env
         self._observer = observer
@@ -82,8 +82,7 @@ class GroupLook:
         current = self._env.knowledge.resources.group(key)
         if current is None or any(isinstance(outcome.action, SetFinalizers) for outcome in outcomes):
             return
-        events = self._events(current.spec.project)
-        fresh = group_status(snapshot, outcomes, now, events=events, last_event=memory.last_event)
+        fresh = group_status(snapshot, outcomes, now, events=self._events(), last_event=memory.last_event)
         await self._write(key, current, fresh, now)
         for state in snapshot.states(now):
             if state.phase is Phase.READY and state.host.instance is not None:
@@ -101,9 +100,8 @@ class GroupLook:
         await self._statuses.write(key, group, group.status, fresh)
         memory.told = now
 
-    def _is_deaf(self, key: Key) -> bool:
-        group = self._env.knowledge.resources.group(key)
-        verdict = self._events(group.spec.project) if group is not None else None
+    def _is_deaf(self) -> bool:
+        verdict = self._events()
         return verdict is not None and verdict.status == "False"
 
     def _following(
@@ -123,7 +121,7 @@ class GroupLook:
         again = Wake(Scope.SPEC, wake.cause, dict(wake.instances)) if progressed or not complete else None
         details = (Recheck(memory.details_due, "details", Scope.NONE),) if memory.details_due else ()
         return Next(
-            rechecks=(*rechecks, *details, resync_recheck(self._env, key, wake, deaf=self._is_deaf(key))),
+            rechecks=(*rechecks, *details, resync_recheck(self._env, key, wake, deaf=self._is_deaf())),
             retry=retry_wake(outcomes, now),
             retry_after=retry_after(failures, memory.failures, self._env.policy).total_seconds(),
             again=again,
