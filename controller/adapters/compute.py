@@ -8,7 +8,7 @@ The value of a token is unwrapped in `set_metadata` only, and goes nowhere but i
 
 import asyncio
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, Final
 
@@ -36,6 +36,8 @@ from controller.runtime.ports import Clock, Jitter
 Observe = Callable[[str, str, float], None]
 
 _PAGE: Final = 500
+#: How long the end waits for calls under way, in seconds.
+_LAST_MOMENT: Final = 2.0
 _VIEWS: Final = {Kind.POLICY: policy_view, Kind.TEMPLATE: template_view, Kind.MIG: mig_view}
 
 
@@ -65,6 +67,7 @@ class ComputeCloud:
         self._timeout = timeout
         self._observe = observe
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="compute")
+        self._under_way: set[Future[Any]] = set()
         self._opened: ComputeClients | None = None
 
     async def open(self) -> None:
@@ -76,8 +79,14 @@ class ComputeCloud:
             raise failure_of(error, "Opening the Compute Engine client", timedelta(0)) from cause_of(error)
 
     async def close(self) -> None:
-        """Let calls under way end (each has its timeout), then close all sessions."""
-        await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
+        """Drop calls that wait for a thread, give those under way a moment, then close all sessions.
+
+        A call that gets no answer keeps its thread until its timeout: who ends the process must not wait for that.
+        """
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        under_way = [asyncio.wrap_future(each) for each in tuple(self._under_way)]
+        if under_way:
+            await asyncio.wait(under_way, timeout=_LAST_MOMENT)
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -195,7 +204,10 @@ class ComputeCloud:
         begun = loop.time()
         code = "cancelled"
         try:
-            answer = await loop.run_in_executor(self._pool, self._send, service, method, fields)
+            sent = self._pool.submit(self._send, service, method, fields)
+            self._under_way.add(sent)
+            sent.add_done_callback(self._under_way.discard)
+            answer = await asyncio.wrap_future(sent)
         except Exception as error:  # noqa: BLE001 - it leaves as a Failure
             failure = self._failure(error, f"{name} of {path}")
             code = failure.code or type(failure).__name__

@@ -4,7 +4,9 @@ Parses, hands over, and turns every failure into one line and an exit code: 0 do
 130 interrupted. A command imports its machinery when it is called: help and errors answer at once.
 """
 
+import os
 import sys
+import threading
 from importlib.metadata import version
 from typing import Annotated, Any, Final
 
@@ -47,7 +49,13 @@ def _root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code."""
-    sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+    code = execute(sys.argv[1:] if arguments is None else arguments)
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        # A call that gets no answer holds its thread, and Python would wait for it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def execute(arguments: list[str]) -> int:
