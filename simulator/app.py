@@ -1,6 +1,7 @@
 """The whole simulator in one process: every face on 127.0.0.1, one world behind them."""
 
 import asyncio
+import gc
 import json
 import signal
 import sys
@@ -44,6 +45,9 @@ async def serve(options: SimulatorOptions, ready: Callable[[Json], None]) -> Non
     Raises EmulatorError, and OSError when a port is taken. Leaves no task, socket, process or file.
     """
     async with _simulator(options) as described:
+        # What was made so far stays: a full collection over it would stop every face for a while, now and then.
+        gc.collect()
+        gc.freeze()
         ready(described)
         await asyncio.Event().wait()
 
