@@ -24,10 +24,12 @@ MASKS: Final = (
     # The states on the way come and go with the pace of two hosts; their reasons are what is compared.
     (r"^(Ready=False, \w+):.*$", r"\1"),
     (r" of \d+ VMs$|\d+ (VMs|Nodes) ", ""),
+    # A table is as wide as what is in it.
+    (r"(?<=\S) {2,}", "  "),
 )
 #: Whether such a line is there depends on who was faster.
 PASSING: Final = re.compile(
-    r"Ready=False, (Provisioning|AwaitingNodeJoin|NodeNotReady|TopologyNotApplied|CordoningNodes|Deleting\w+|Running)"
+    r"Ready=False, (Provisioning|AwaitingNodeJoin|NodeNotReady|TopologyNotApplied|Deleting\w+|Running)"
     r"|\s*(\w+\.\w+|event to token: .*|due look to token: .*|.* to (token|Node) .*)\s+\d.*"
     r"|Node mig (not Ready|Ready)"
     r"|[\s─]*"
