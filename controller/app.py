@@ -25,6 +25,7 @@ from controller.adapters.nodes import NodeWatch
 from controller.assembly import Parts, assemble, policy_of, records_of
 from controller.core.failures import Failure, Gone, Rejected
 from controller.core.model import Kind
+from controller.ending import end_within
 from controller.logs import configure
 from controller.runtime.env import Env
 from controller.runtime.knowledge import Knowledge
@@ -37,6 +38,9 @@ from sinks.intake.delivery import Limits, StreamState
 from sinks.intake.subscription import Subscription, client_for
 
 log = structlog.get_logger(__name__)
+
+#: What an orderly end may take beyond the grace time, in seconds.
+_LAST_RESORT = 4.0
 
 
 class Operator:
@@ -62,8 +66,11 @@ class Operator:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         async with self._stack:
-            self._in_background(self._start(), "start")
+            stop_starting = self._in_background(self._start(), "start")
             await self._stopping.wait()
+            end_within(self._grace + _LAST_RESORT)
+            # Nothing more may begin while what has begun is ended.
+            await stop_starting()
         return tuple(self._crash)
 
     async def _start(self) -> None:
@@ -234,8 +241,11 @@ class Operator:
             problems.append(self._stream.error or "the subscription is not connected yet")
         return problems
 
-    def _in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """A task that lasts as long as the operator. One that fails ends the process, which says why in one line."""
+    def _in_background(self, work: Coroutine[Any, Any, None], name: str) -> Callable[[], Awaitable[None]]:
+        """A task that lasts as long as the operator. One that fails ends the process, which says why in one line.
+
+        Returns what ends it sooner.
+        """
 
         async def guarded() -> None:
             try:
@@ -256,6 +266,7 @@ class Operator:
                 await task
 
         self._stack.push_async_callback(cancel)
+        return cancel
 
 
 async def _crds_are_there(cluster: KubeCluster) -> None:

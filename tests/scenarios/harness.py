@@ -186,7 +186,7 @@ class Bench:
             assert self.operator is not None
             code = self.operator.process.returncode
             assert code is None, f"the operator ended with {code}: {self.operator.last_words()}"
-            return log_lines(self._logs[-1])
+            return log_lines(self.operator.log)
 
         lines = await until(
             f"the log line {wanted}",
