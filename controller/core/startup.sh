@@ -109,14 +109,21 @@ etag_of() {
 # The ETag is that of the response which brought the attributes: a second request could miss a change in between.
 next_attributes() {
   local seconds=$1 body etag key value
+  local -A fresh=()
   local query="recursive=true&alt=json&wait_for_change=true&timeout_sec=$seconds&last_etag=$ETAG"
   body=$(metadata "instance/attributes/?$query" --max-time $((seconds + 10)) --dump-header "$WORK/headers") || return 1
   etag=$(etag_of <"$WORK/headers") || return 1
-  ATTRIBUTES=()
   # printf is a builtin: the body, which holds the token, is no argument of a process.
   while IFS= read -r -d '' key && IFS= read -r -d '' value; do
-    ATTRIBUTES[$key]=$value
-  done < <(printf '%s' "$body" | python3 -c "$ATTRIBUTES_FROM_JSON")
+    fresh[$key]=$value
+  done < <(printf '%s' "$body" | python3 -c "$ATTRIBUTES_FROM_JSON" && printf '.complete\0yes\0')
+  # Taken only as a whole: with the new ETag and half of the attributes the next answer would not come. No key has a dot.
+  [[ ${fresh[.complete]-} == yes ]] || return 1
+  unset 'fresh[.complete]'
+  ATTRIBUTES=()
+  for key in "${!fresh[@]}"; do
+    ATTRIBUTES[$key]=${fresh[$key]}
+  done
   ETAG=$etag
 }
 

@@ -70,6 +70,7 @@ class Applier:
         ordered = sorted(actions, key=lambda action: action.target)
         chains = [list(chain) for _, chain in groupby(ordered, key=lambda action: action.target)]
         chains.sort(key=lambda chain: min(action.priority for action in chain))
+        of.progress.left += len(ordered)
         results = await asyncio.gather(*(self._chain(chain, of, slots, deadline) for chain in chains))
         # A chain that a failure ended is not incomplete: it is looked at again behind a back-off, not at once.
         complete = all(
@@ -83,16 +84,18 @@ class Applier:
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
         async with slots:
-            for action in chain:
+            for place, action in enumerate(chain, start=1):
                 if self._env.clock.monotonic() > deadline:
+                    of.progress.left -= len(chain) - len(outcomes)
                     break
-                outcome = await self._act(action, of)
+                outcome = await self._act(action, of, follow=len(chain) - place)
                 outcomes.append(outcome)
                 if outcome.failure is not None:
                     break
         return outcomes
 
-    async def _act(self, action: Action, of: Pass) -> Outcome:
+    async def _act(self, action: Action, of: Pass, *, follow: int) -> Outcome:
+        """`follow`: how many acts of the chain wait for this one; when it fails, they are not begun."""
         self._env.may_act()
         started, begun = self._env.clock.now(), self._env.clock.monotonic()
         self._auditor.begin(action, of, started)
@@ -107,6 +110,7 @@ class Applier:
                 failure=str(failure),
             )
             outcome = Outcome(action, failure=failure)
+            of.progress.left -= follow
         self._auditor.end(outcome, of, started, self._env.clock.monotonic() - begun)
         result = "failed" if outcome.failure is not None else "done"
         self._env.metrics.actions.labels(type(action).__name__, result).inc()

@@ -28,6 +28,15 @@ from sinks.audit.record import Outcome as Recorded
 from sinks.audit.sink import AuditSink
 
 
+@dataclass(slots=True)
+class Progress:
+    """How far a pass is, so that its first and its last record can say so."""
+
+    begun: bool = False
+    #: Acts whose last record is not written yet, of those that will be.
+    left: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
     """What the records of one look share."""
@@ -42,6 +51,7 @@ class Pass:
     #: Of a group's look: who asked for the MIG to be read.
     mig: Cause | None = None
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
+    progress: Progress = field(default_factory=Progress, compare=False)
 
     def cause_of(self, action: Action) -> Cause:
         """The event that named the VM, else what had the MIG read, else what woke the look."""
@@ -58,7 +68,9 @@ class Auditor:
 
     def begin(self, action: Action, of: Pass, now: datetime) -> None:
         """Before the act."""
-        self._ahead.write(self._record(action, of, now, Recorded.BEGUN))
+        operation = AuditOperation(of.id, first=not of.progress.begun)
+        of.progress.begun = True
+        self._ahead.write(self._record(action, of, now, Recorded.BEGUN, operation))
 
     def end(self, outcome: Outcome, of: Pass, started: datetime, seconds: float) -> None:
         """After the act."""
@@ -69,7 +81,9 @@ class Auditor:
             failure = AuditFailure(outcome.failure.code or type(outcome.failure).__name__, outcome.failure.message)
         elif outcome.operation is not None and not outcome.operation.done:
             recorded = Recorded.ACCEPTED
-        self._sink.write(self._record(outcome.action, of, started, recorded, failure, seconds * 1000))
+        of.progress.left -= 1
+        operation = AuditOperation(of.id, last=of.progress.left == 0)
+        self._sink.write(self._record(outcome.action, of, started, recorded, operation, failure, seconds * 1000))
 
     def _record(
         self,
@@ -77,6 +91,7 @@ class Auditor:
         of: Pass,
         started: datetime,
         recorded: Recorded,
+        operation: AuditOperation,
         failure: AuditFailure | None = None,
         latency_ms: float = 0.0,
     ) -> AuditRecord:
@@ -92,7 +107,7 @@ class Auditor:
             failure=failure,
             latency_ms=latency_ms,
             request_id=action.request_id if isinstance(action, InsertResource | DeleteResource) else "",
-            operation=AuditOperation(of.id),
+            operation=operation,
         )
 
 

@@ -11,7 +11,7 @@ from controller.core.failures import Failure
 from controller.core.group import plan_group
 from controller.core.group_status import group_status, only_details_differ
 from controller.core.join import Phase
-from controller.core.model import Key, Kind, Scope, Wake
+from controller.core.model import Cause, Key, Kind, Scope, Wake
 from controller.core.plan import Recheck
 from controller.core.retries import lasts, retry_after, retry_wake
 from controller.core.snapshot import GroupSnapshot
@@ -64,7 +64,10 @@ class GroupLook:
         await self._tell(key, snapshot, outcomes, now)
         if self._env.knowledge.seen.get(mig_path) is not seen and Kind.MIG in snapshot.children:
             self._post(snapshot.children[Kind.MIG].key, Wake(Scope.SPEC, wake.cause))
-        return self._following(key, wake, plan.rechecks, outcomes, complete=complete, now=now)
+        following = self._following(key, wake, plan.rechecks, outcomes, complete=complete, now=now)
+        if self._only_the_mig_lags(key, snapshot, now):
+            following = replace(following, again=Wake(Scope.MIG, Cause("hosts_ready", now)))
+        return following
 
     async def failed(self, key: Key, group: TPUNodeGroup, wake: Wake, failure: Failure) -> Next:
         """The look could not be finished: again later, and said in the status when it lasts."""
@@ -99,6 +102,17 @@ class GroupLook:
             return
         await self._statuses.write(key, group, group.status, fresh)
         memory.told = now
+
+    def _only_the_mig_lags(self, key: Key, snapshot: GroupSnapshot, now: datetime) -> bool:
+        """Whether the last host has just become Ready and the MIG was read before it had: its word is stale."""
+        memory = self._env.knowledge.memory(key)
+        states = snapshot.states(now)
+        ready = sum(state.phase is Phase.READY for state in states) == snapshot.group.spec.node_count
+        became, memory.hosts_ready = ready and not memory.hosts_ready, ready
+        if not became or snapshot.mig is None or snapshot.whole(states):
+            return False
+        memory.quiet_looks = 0
+        return True
 
     def _is_deaf(self) -> bool:
         verdict = self._events()

@@ -55,6 +55,8 @@ class GroupMemory:
     #: How far the series of follow-ups is.
     quiet_looks: int = 0
     waiting: int = 0
+    #: Whether all hosts were Ready at the last look.
+    hosts_ready: bool = False
     template: TemplateView | None = None
     #: Looks in a row that failed.
     failures: int = 0
@@ -174,13 +176,16 @@ class GroupMemory:
         """Take a read of the MIG. True if the VMs must be read: it counts others as running than we know of.
 
         The series of follow-ups begins anew when VMs set out: capacity came, or a bulk request began. That they then
-        come to run one after the other is what the series waits for, and does not.
+        come to run one after the other is what the series waits for, and does not. It goes on while the MIG and the
+        reads of its VMs keep contradicting each other.
         """
+        known = sum(vm.status == "RUNNING" and vm.id not in self.strangers for vm in self.instances.values())
+        moved = mig.running != known if mig.counts else not mig.is_stable
+        contradicted = self.filled and moved and mig.counts == self.counts
         setting_out = _waiting(mig) < self.waiting
-        self.quiet_looks = 0 if setting_out or not on_their_way(mig) else self.quiet_looks + 1
+        self.quiet_looks = self.quiet_looks + 1 if not setting_out and (on_their_way(mig) or contradicted) else 0
         self.waiting, self.counts = _waiting(mig), mig.counts
-        known = sum(instance.status == "RUNNING" for instance in self.instances.values())
-        return mig.running != known if mig.counts else not mig.is_stable
+        return moved
 
     def reset(self, known_names: Iterable[str]) -> None:
         """There is no MIG (any more), so there are no VMs."""

@@ -171,6 +171,9 @@ async def test_the_lease_is_checked_before_each_act() -> None:
     assert acting.world.checks == 3
 
 
+FIRST, LAST = AuditOperation("pass-1", first=True), AuditOperation("pass-1", last=True)
+
+
 def record(action: Action, outcome: Recorded, **fields: Any) -> AuditRecord:
     """The record of an act of the test's pass."""
     base = AuditRecord(
@@ -190,8 +193,19 @@ async def test_an_act_is_recorded_before_it_and_after_it() -> None:
     acting = Acting()
     insert = InsertResource(REF, {}, "r1")
     await acting.apply(insert)
-    assert acting.world.ahead.records == [record(insert, Recorded.BEGUN, request_id="r1")]
-    assert acting.world.records.records == [record(insert, Recorded.ACCEPTED, request_id="r1")]
+    assert acting.world.ahead.records == [record(insert, Recorded.BEGUN, request_id="r1", operation=FIRST)]
+    assert acting.world.records.records == [record(insert, Recorded.ACCEPTED, request_id="r1", operation=LAST)]
+
+
+async def test_the_first_and_the_last_record_of_a_pass_say_so_also_when_a_chain_is_cut_off() -> None:
+    acting = Acting()
+    acting.world.cluster.fail("create_token_secret", Conflict("It is there.", "409"))
+    await acting.apply(MintToken(VM), InjectToken(VM, "10.0.0.2", "10.0.0.2:6443"), label("other"))
+    ahead = [(each.action, each.operation) for each in acting.world.ahead.records]
+    ended = [each.operation for each in acting.world.records.records]
+    assert [operation for _, operation in ahead] == [FIRST, AuditOperation("pass-1")]
+    assert sorted(action for action, _ in ahead) == ["LabelNode", "MintToken"]
+    assert ended == [AuditOperation("pass-1"), LAST]
 
 
 async def test_a_failed_act_is_recorded_with_its_code_and_message() -> None:
@@ -199,7 +213,8 @@ async def test_a_failed_act_is_recorded_with_its_code_and_message() -> None:
     acting.world.cluster.fail("cordon_node", Conflict("It changed.", "409"))
     cordon = Cordon(vm(), "n1", MARK)
     await acting.apply(cordon)
-    assert acting.world.records.records == [record(cordon, Recorded.FAILED, failure=AuditFailure("409", "It changed."))]
+    failure = AuditFailure("409", "It changed.")
+    assert acting.world.records.records == [record(cordon, Recorded.FAILED, failure=failure, operation=LAST)]
 
 
 async def test_a_failure_without_a_code_is_recorded_by_its_class() -> None:

@@ -242,6 +242,11 @@ class TestMig:
             pytest.param(
                 [{"staging": 2}, {"running": 2}, {"stopping": 1}], [1, 0, 1], id="it ends when all is at rest"
             ),
+            pytest.param(
+                [{"running": 2}, {"running": 2}, {"running": 2}],
+                [0, 1, 2],
+                id="it goes on while the MIG counts VMs that are not found",
+            ),
         ],
     )
     def test_a_series_of_follow_ups(self, counts: list[dict[str, int]], steps: list[int]) -> None:
