@@ -141,14 +141,15 @@ class _Server:
         fault = self._faults.next(API, method)
         if fault is not None and fault.effect == "latency":
             await asyncio.sleep(fault.milliseconds / 1000)
-        if fault is not None and (fault.effect == "error-before" or _fails_to_open(call, fault)):
+        if fault is not None and fault.effect == "error-before":
             reply = _refusal(_planned(fault))
             self._count(caller, method, reply.code, "none")
             return reply.response()
         if call.verb == "watch":
             if fault is not None and fault.effect == "hold-after":
                 await fault.release()
-            return await self._watch(request, call, caller)
+            broken = _planned(fault) if fault is not None and fault.effect == "error-after" else None
+            return await self._watch(request, call, caller, broken)
         before = self._store.revision
         reply = self._answer(call)
         effect: Effect = "changed" if self._store.revision != before else "none"
@@ -182,7 +183,10 @@ class _Server:
         except ApiError as refused:
             return _refusal(refused)
 
-    async def _watch(self, request: web.Request, call: Call, caller: str) -> web.StreamResponse:
+    async def _watch(
+        self, request: web.Request, call: Call, caller: str, broken: ApiError | None
+    ) -> web.StreamResponse:
+        """Serve a watch until it ends; `broken` ends it right after the first that it has to tell."""
         method = call.target.described("watch")
         try:
             feed = self._reading.watch(call)
@@ -197,6 +201,9 @@ class _Server:
             async with aclosing(feed.lines()) as lines:
                 async for chunk in lines:
                     await response.write(chunk)
+                    if broken is not None:
+                        feed.end_with(broken)
+                        broken = None
             await response.write_eof()
         except ConnectionError:
             # The client went away: that is how most watches end.
@@ -285,11 +292,6 @@ def _is_for_objects(path: str) -> bool:
     """`/api/v1/<plural>...` or `/apis/<group>/<version>/<plural>...`; what is shorter is about the API."""
     parts = path.strip("/").split("/")
     return (parts[0] == "api" and len(parts) > 2) or (parts[0] == "apis" and len(parts) > 3)
-
-
-def _fails_to_open(call: Call, fault: PlannedFault) -> bool:
-    """A watch has no effect that an error could follow: it is refused."""
-    return call.verb == "watch" and fault.effect == "error-after"
 
 
 def _planned(fault: PlannedFault) -> ApiError:

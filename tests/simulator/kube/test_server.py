@@ -116,6 +116,15 @@ async def test_a_late_call_is_late(cluster: Cluster, client: Api) -> None:
     assert asyncio.get_running_loop().time() - begun >= 0.2
 
 
+async def test_a_watch_can_be_broken_after_the_first_that_it_tells(cluster: Cluster, client: Api) -> None:
+    cluster.call(lambda: cluster.faults.plan({"method": "watch secrets", "effect": "error-after", "code": 410}))
+    creation = asyncio.create_task(client.create(SECRETS, {"metadata": {"name": "a"}}))
+    async with aclosing(client.watch(SECRETS)) as events:
+        told = [(event["type"], event["object"].get("code")) async for event in events]
+    assert told == [("ADDED", None), ("ERROR", 410)]
+    assert (await creation).code == 201
+
+
 async def test_a_watch_can_be_refused_or_late(cluster: Cluster, client: Api) -> None:
     cluster.call(lambda: cluster.faults.plan({"method": "watch secrets", "effect": "error-before", "code": 410}))
     cluster.call(lambda: cluster.faults.plan({"method": "watch secrets", "nth": 2, "effect": "latency", "ms": 200}))
