@@ -186,8 +186,17 @@ def _delete(snapshot: ChildSnapshot, done: ChildPlan, now: datetime, policy: Pol
         # An insert with unknown outcome may still be on its way. The same request once more tells: it is replayed
         # if it was accepted. Letting go of the finalizer now could leak what it makes.
         return _with(done, (InsertResource(snapshot.ref, snapshot.body, done.request_id),))
+    if snapshot.resource is None and link_of(snapshot.status) and not _was_deleted(snapshot, done):
+        # It was ours when it was seen last, and nobody here deleted it. One wrong 404 must not leak it: the answer to
+        # a deletion tells.
+        return _with(done, (DeleteResource(snapshot.ref, snapshot.fresh_request_id),))
     others = tuple(name for name in snapshot.metadata.finalizers if name != FINALIZER)
     return _with(done, (SetFinalizers(snapshot.key, snapshot.metadata.resource_version, others),))
+
+
+def _was_deleted(snapshot: ChildSnapshot, done: ChildPlan) -> bool:
+    """Whether a deletion of ours has ended well."""
+    return bool(snapshot.status.operation_name) and snapshot.status.operation_type == "DELETE" and done.failure is None
 
 
 def _with(base: ChildPlan, actions: tuple[Action, ...] = (), rechecks: tuple[Recheck, ...] = ()) -> ChildPlan:

@@ -176,6 +176,15 @@ class TestDeletion:
     def test_the_finalizer_goes_when_gce_answers_404(self) -> None:
         assert plan(deleting=True, finalizers=("x", FINALIZER)) == act(finalizers("x"))
 
+    def test_a_404_of_what_nobody_here_deleted_is_proved_by_a_deletion(self) -> None:
+        assert plan(deleting=True, status=status(uri=REF.path)) == act(DELETE)
+
+    def test_after_a_deletion_of_ours_a_404_is_proof_enough(self) -> None:
+        told = status(uri=REF.path, operation_name="op-2", operation_type="DELETE")
+        deletion = OperationView("op-2", done=True, operation_type="delete")
+        assert plan(deleting=True, status=told, operation=deletion) == act(finalizers())
+        assert plan(deleting=True, status=told, operation=None) == act(finalizers())
+
     def test_a_404_of_an_earlier_look_is_not_believed(self) -> None:
         assert plan(deleting=True, read=False) == ChildPlan(Plan((), OBSERVE), "", "")
 
