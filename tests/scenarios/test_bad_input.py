@@ -66,6 +66,7 @@ async def test_a_wrong_setting_is_one_line_and_exit_code_2(variables: dict[str, 
     assert (code, out, error) == (2, "", f"tpu-node-group: {said}\n")
 
 
+@pytest.mark.slow
 async def test_a_message_that_cannot_be_read_is_counted_and_stops_nothing(stage: Bench) -> None:
     before = await stage.control.calls()
     await publish(stage, [data for data, _ in (*MESSAGES, *FOREIGN)])

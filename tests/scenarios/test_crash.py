@@ -4,12 +4,15 @@ The moment is exact: the simulator lets the call take effect and withholds the a
 """
 
 import copy
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from tests.api.manifests import changed
 from tests.scenarios.groups import Json, sample
-from tests.scenarios.harness import Bench, Calls, differences, until
+from tests.scenarios.harness import Bench, Calls, bench, differences, until
 
 #: The same slice under a short name.
 SLICE: Json = changed(sample("01-reservation-bulk-2x2x2.yaml"), {"metadata.name": "slice"})
@@ -18,20 +21,26 @@ MADE = {"resourcePolicies.insert": 1, "instanceTemplates.insert": 1, "instanceGr
 UNMADE = {"resourcePolicies.delete": 1, "instanceTemplates.delete": 1, "instanceGroupManagers.delete": 1}
 
 
-async def killed_after(stage: Bench, method: str, nth: int = 1) -> None:
-    """Kill the operator when the nth call of this method, from now on, has taken effect; then start it again."""
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[Bench]:
+    """A world in a hurry: what is tested here are moments, not durations."""
+    async with bench(tmp_path, "--timings", "0.3", "--log-latency", "0.3") as made:
+        yield made
+
+
+@asynccontextmanager
+async def killed_after(stage: Bench, method: str, nth: int = 1) -> AsyncIterator[None]:
+    """What is done inside makes the nth call of this method: once that has taken effect, kill and start anew."""
     before = await stage.control.calls()
     fault = await stage.control("POST", "faults", {"method": method, "nth": nth, "effect": "hold-after"})
-    return await _killed(stage, method, fault["id"], before, nth)
+    yield
 
-
-async def _killed(stage: Bench, method: str, fault: str, before: Calls, nth: int) -> None:
     async def effects() -> int:
         return (await stage.control.calls()).since(before).count(method, effect="changed")
 
     await until(f"call {nth} of {method} to take effect", effects, lambda seen: seen >= nth)
     await stage.kill_operator()
-    await stage.control("DELETE", f"faults/{fault}")
+    await stage.control("DELETE", f"faults/{fault['id']}")
     await stage.start_operator()
 
 
@@ -62,8 +71,8 @@ async def leaves_nothing(stage: Bench, before: Json) -> None:
 
 async def test_a_crash_after_the_token_was_made_mints_another_and_leaves_neither(stage: Bench) -> None:
     before = await stage.control.state()
-    await stage.cluster.create(SLICE)
-    await killed_after(stage, "create secrets")
+    async with killed_after(stage, "create secrets"):
+        await stage.cluster.create(SLICE)
     await ends_as_ever(stage, before)
 
 
@@ -85,11 +94,8 @@ async def test_a_crash_after_the_token_was_made_mints_another_and_leaves_neither
 )
 async def test_a_crash_on_the_way_to_ready_changes_nothing(stage: Bench, method: str, nth: int) -> None:
     before = await stage.control.state()
-    # Planned before the slice exists, so that no call can be missed.
-    calls = await stage.control.calls()
-    fault = await stage.control("POST", "faults", {"method": method, "nth": nth, "effect": "hold-after"})
-    await stage.cluster.create(SLICE)
-    await _killed(stage, method, fault["id"], calls, nth)
+    async with killed_after(stage, method, nth):
+        await stage.cluster.create(SLICE)
     await ends_as_ever(stage, before)
 
 
@@ -107,13 +113,12 @@ async def test_a_crash_on_the_way_to_gone_changes_nothing(stage: Bench, method: 
     before = await stage.control.state()
     await stage.cluster.create(SLICE)
     await stage.until_ready("default", "slice")
-    calls = await stage.control.calls()
-    fault = await stage.control("POST", "faults", {"method": method, "effect": "hold-after"})
-    await stage.cluster.delete("TPUNodeGroup", "default", "slice")
-    await _killed(stage, method, fault["id"], calls, 1)
+    async with killed_after(stage, method):
+        await stage.cluster.delete("TPUNodeGroup", "default", "slice")
     await leaves_nothing(stage, before)
 
 
+@pytest.mark.slow
 async def test_a_restart_beside_a_ready_slice_changes_nothing(stage: Bench) -> None:
     await stage.cluster.create(SLICE)
     await stage.until_ready("default", "slice")

@@ -48,6 +48,7 @@ async def test_a_cluster_without_our_kinds_ends_it_and_costs_nothing(tmp_path: P
         assert calls.effective("kubernetes") == {}
 
 
+@pytest.mark.slow
 async def test_missing_credentials_end_it(world: Bench, tmp_path: Path) -> None:
     # Google's own endpoint needs credentials; none are to be found anywhere.
     environment = {name: value for name, value in world.ready["env"].items() if not name.endswith("COMPUTE_ENDPOINT")}
