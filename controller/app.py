@@ -34,6 +34,7 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.pacing import PacedCloud
 from controller.runtime.vault import TokenVault
 from controller.settings import Settings
+from controller.settings.identity import is_dead
 from sinks.intake.delivery import Limits, StreamState
 from sinks.intake.subscription import Subscription, client_for
 
@@ -146,7 +147,7 @@ class Operator:
             call_timeout=max(retry, deadline * 0.4),
         )
         lease = KubeLease(client, settings.namespace)
-        leadership = Leadership(lease, self._clock, self._jitter, settings.identity, times)
+        leadership = Leadership(lease, self._clock, self._jitter, settings.identity, times, is_dead=is_dead)
         await leadership.acquire()
         self._leading = True
         self._metrics.leader.set(1)

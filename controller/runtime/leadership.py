@@ -7,7 +7,7 @@ has stopped before another begins. Times in the record are for people; nobody co
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -73,11 +73,19 @@ class Leadership:
     """`await acquire()`, then `check()` before every mutation; when `lost` is set, end the process.
 
     `identity` is the Pod's name: a Lease that this identity holds already (the container was restarted) is taken at
-    once, so no two processes may share one. `await release()` after all work has stopped.
+    once, so no two processes may share one. So is one whose holder `is_dead`: it says so only of a process that it can
+    see to have ended. `await release()` after all work has stopped.
     """
 
     def __init__(
-        self, store: LeaseStore, clock: Clock, jitter: Jitter, identity: str, times: LeaseTimes | None = None
+        self,
+        store: LeaseStore,
+        clock: Clock,
+        jitter: Jitter,
+        identity: str,
+        times: LeaseTimes | None = None,
+        *,
+        is_dead: Callable[[str], bool] = lambda _holder: False,
     ) -> None:
         if not identity:
             raise ValueError("The leader's identity is empty: give the name of the Pod.")
@@ -86,6 +94,7 @@ class Leadership:
         self._jitter = jitter
         self._identity = identity
         self._times = times or LeaseTimes()
+        self._is_dead = is_dead
         self._held: LeaseRecord | None = None
         self._deadline = 0.0
         self._renewing: asyncio.Task[None] | None = None
@@ -138,7 +147,7 @@ class Leadership:
             log.info("lease not given up; it runs out by itself", failure=str(failure))
 
     def _is_free(self, current: LeaseRecord | None, seen_at: float) -> bool:
-        if current is None or current.holder in {"", self._identity}:
+        if current is None or current.holder in {"", self._identity} or self._is_dead(current.holder):
             return True
         return self._clock.monotonic() - seen_at >= max(self._times.duration, current.duration.total_seconds())
 

@@ -16,8 +16,9 @@ class Metrics:
         self.events = Counter("tpu_events_received", "Events decoded, by kind.", ["kind"], registry=r)
         self.ignored = Counter("tpu_events_ignored", "Entries passed over, by reason.", ["reason"], registry=r)
         self.unreadable = Counter("tpu_events_unreadable", "Messages that are no log entry.", ["reason"], registry=r)
-        self.foreign = Counter("tpu_events_foreign", "Events of resources that nobody here owns.", registry=r)
-        self.duplicates = Counter("tpu_events_duplicate", "Events that came before.", registry=r)
+        self.foreign = Counter(
+            "tpu_events_passed_over", "Events of others' resources, or with nothing new to see.", registry=r
+        )
         self.event_age = Histogram(
             "tpu_event_age_seconds", "From the entry's timestamp to its receipt.", buckets=_SECONDS, registry=r
         )

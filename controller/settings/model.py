@@ -5,7 +5,6 @@ Names, defaults and descriptions here are also the flags of `tpu-node-group run`
 """
 
 import re
-import socket
 from datetime import timedelta
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -14,6 +13,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from controller.api.constants import CONTROLLER_NAMESPACE
 from controller.settings.duration import Duration, Durations, format_duration
+from controller.settings.identity import default_identity
 
 #: Variables of the environment begin so.
 ENV_PREFIX: Final = "TPU_NODE_GROUP_"
@@ -166,8 +166,8 @@ class Settings(BaseSettings):
     compute_threads: Annotated[int, Field(ge=1, le=64)] = _knob(_BUDGETS, 8, "Compute Engine calls at the same time.")
 
     identity: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,253}$")] = Field(
-        default_factory=socket.gethostname,
-        description="Who this replica is, in the Lease and in audit records; the host name when not set.",
+        default_factory=default_identity,
+        description="Who this replica is, in the Lease and in audit records: the Pod's name; else host and process.",
         json_schema_extra={"group": _PROCESS},
     )
     leader_election: bool = _knob(_PROCESS, default=True, description="Act only while holding the Lease.")

@@ -168,6 +168,15 @@ async def test_a_released_lease_and_that_of_a_restarted_container_are_taken_at_o
     assert (store.record.holder, store.record.transitions) == ("pod-a", 3 if holder else 4)
 
 
+async def test_the_lease_of_a_process_that_was_seen_to_end_is_taken_at_once(started: list[Leadership]) -> None:
+    store, clock = MemoryLease(held_by("host_1_23")), SteppedClock()
+    leader = Leadership(store, clock, NoJitter(), "host_1_24", is_dead=lambda holder: holder == "host_1_23")
+    started.append(leader)
+    await leader.acquire()
+    assert store.record is not None
+    assert store.record.holder == "host_1_24"
+
+
 async def test_whoever_comes_second_waits(started: list[Leadership]) -> None:
     store, clock = MemoryLease(held_by("")), SteppedClock()
 

@@ -107,7 +107,7 @@ def test_an_event_of_nobody_here_is_acked_with_no_call_and_counted() -> None:
     taking = Taking()
     assert taking.take(entry(name="another-abcd")) is Answer.ACK
     assert (taking.posts, taking.world.cloud.calls, taking.world.cluster.calls) == ([], [], [])
-    assert taking.count("tpu_events_foreign_total") == 1
+    assert taking.count("tpu_events_passed_over_total") == 1
 
 
 def test_a_duplicate_is_acked_and_wakes_nobody() -> None:
