@@ -19,6 +19,7 @@ class Metrics:
         self.foreign = Counter(
             "tpu_events_passed_over", "Events of others' resources, or with nothing new to see.", registry=r
         )
+        self.duplicates = Counter("tpu_events_duplicate", "Events that came before.", registry=r)
         self.event_age = Histogram(
             "tpu_event_age_seconds", "From the entry's timestamp to its receipt.", buckets=_SECONDS, registry=r
         )
