@@ -23,6 +23,8 @@ class Inventory:
     absent: frozenset[str] = frozenset()
     #: name -> row of listManagedInstances of our MIG, for VMs that exist.
     members: Mapping[str, ManagedInstance] = field(default_factory=dict)
+    #: Names that the MIG lists without a VM: it is about to make one.
+    awaited: frozenset[str] = frozenset()
     injected: Mapping[str, datetime] = field(default_factory=dict)
     #: instance id -> id of a token that was minted for it and waits to be injected.
     injectable: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +61,7 @@ def match_hosts(
     by_instance: dict[str, list[TokenView]] = {}
     for token in tokens:
         by_instance.setdefault(token.instance, []).append(token)
-    names = {*inventory.instances, *inventory.members, *ours}
+    names = {*inventory.instances, *inventory.members, *inventory.awaited, *ours}
     hosts = {name: _host(name, inventory, ours.get(name), by_instance.pop(name, [])) for name in sorted(names)}
     orphans = tuple(token for tokens_of_one in by_instance.values() for token in tokens_of_one)
     return Matched(hosts, orphans if inventory.filled else (), tuple(claimants))

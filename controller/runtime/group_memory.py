@@ -42,6 +42,8 @@ class GroupMemory:
     instances: dict[str, Instance] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
     members: dict[str, ManagedInstance] = field(default_factory=dict)
+    #: Names in the MIG's list that have no VM yet.
+    awaited: frozenset[str] = frozenset()
     errors: tuple[OperationError, ...] = ()
     #: Ids of VMs with a name of ours that our MIG does not list.
     strangers: set[str] = field(default_factory=set)
@@ -75,6 +77,7 @@ class GroupMemory:
             instances=dict(self.instances),
             absent=frozenset(self.absent),
             members=dict(self.members),
+            awaited=self.awaited,
             injected={instance_id: injection.at for instance_id, injection in self.injections.items()},
             injectable=injectable,
             hints=dict(self.hints),
@@ -124,6 +127,7 @@ class GroupMemory:
         """Take the MIG's own list: who is a member, and why members that should be there are not."""
         rows = tuple(rows)
         self.members = {row.name: row for row in rows if row.id}
+        self.awaited = frozenset(row.name for row in rows if not row.id)
         self.strangers = {vm.id for vm in self.instances.values() if not self.is_member(vm)}
         self.errors = tuple(error for row in rows if not row.status for error in row.errors[:1])
 
@@ -191,6 +195,7 @@ class GroupMemory:
         """There is no MIG (any more), so there are no VMs."""
         self.absent = {*known_names, *self.instances, *self.members}
         self.instances, self.members, self.injections, self.counts = {}, {}, {}, {}
+        self.awaited = frozenset()
         self.errors, self.quiet_looks, self.waiting, self.filled = (), 0, 0, True
 
     def hint(self, instance_id: str, hint: Hint) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+import structlog
+
 from controller.api.conditions import Condition, get_condition
 from controller.api.reasons import NORMAL, ConditionType, Reason
 from controller.api.resources import Resource
@@ -12,6 +14,9 @@ from controller.runtime.custom_resources import Status
 from controller.runtime.env import Env
 
 _EVENT_NAMES: Mapping[str, str] = {Reason.READY: "Provisioned", Reason.CREATED: "Provisioned"}
+
+
+log = structlog.get_logger(__name__)
 
 
 class StatusWriter:
@@ -32,6 +37,7 @@ class StatusWriter:
         after = get_condition(fresh.conditions, ConditionType.READY)
         if after is None or (before and (before.status, before.reason) == (after.status, after.reason)):
             return False
+        log.info("ready", key=str(key), status=after.status, reason=after.reason, message=after.message)
         await self._tell(key, resource, after, self._env.clock.now())
         return True
 

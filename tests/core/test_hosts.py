@@ -128,3 +128,9 @@ def test_before_gce_was_heard_no_token_is_an_orphan() -> None:
 )
 def test_a_vm_is_absent_only_when(inventory: Inventory, absent: bool) -> None:  # noqa: FBT001
     assert match(inventory, [make_node()]).hosts[vm()].absent is absent
+
+
+def test_a_name_that_the_mig_lists_without_a_vm_is_a_host_that_is_absent() -> None:
+    inventory = Inventory(filled=True, awaited=frozenset({vm("aaaa")}))
+    hosts = match_hosts(inventory, (), (), project="my-gcp-project", zone="us-central1-c", base="slice").hosts
+    assert hosts == {vm("aaaa"): Host(vm("aaaa"))}

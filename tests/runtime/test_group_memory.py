@@ -189,6 +189,7 @@ class TestMembers:
         why, old, more = (OperationError(code, "") for code in ("WHY", "OLD", "MORE"))
         memory.take_members([make_row(errors=(old,)), make_row("bbbb", id="", status="", errors=(why, more))])
         assert memory.errors == (why,)
+        assert memory.inventory({}).awaited == {vm("bbbb")}
 
     @pytest.mark.parametrize(
         ("known", "row", "changed"),
