@@ -21,6 +21,7 @@ DISTRIBUTION: Final = "tpu-node-group-controller"
 app = typer.Typer(
     help="TPU slices as nodes of a Kubernetes cluster on Compute Engine, driven by events.",
     add_completion=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run.command)

@@ -7,7 +7,7 @@ import typer
 from controller.cli.errors import CommandError
 from controller.cli.values import choice, choices, whole_number
 from controller.cli.world_options import PubSubOption, SeedOption
-from controller.demo.options import SERVICE_ACCOUNT, BadOptionError, DemoOptions, PubSub, Scenario
+from controller.demo.options import NO_ACCOUNT, SERVICE_ACCOUNT, BadOptionError, DemoOptions, PubSub, Scenario
 
 
 def command(
@@ -36,7 +36,7 @@ def command(
             json=json,
             keep=keep,
             pubsub=pubsub,
-            node_service_account="" if node_service_account == "none" else node_service_account,
+            node_service_account="" if node_service_account == NO_ACCOUNT else node_service_account,
             seed=seed,
         )
     except BadOptionError as error:

@@ -8,6 +8,7 @@ import typer
 from controller.cli.errors import FAILED, CommandError
 from controller.cli.values import capacity as parse_capacity
 from controller.cli.values import factor, port_of_face
+from controller.cli.values import kubernetes_version as parse_kubernetes_version
 from controller.cli.world_options import PubSubOption, SeedOption
 from controller.demo.options import PubSub
 
@@ -23,7 +24,8 @@ def command(  # noqa: PLR0913 - one for each option
         float, typer.Option(parser=factor, metavar="FACTOR", help="Times every duration of the world; 0 is none.")
     ] = 1.0,
     kubernetes_version: Annotated[
-        str, typer.Option(metavar="1.N", help="The version that the API server reports.")
+        str,
+        typer.Option(parser=parse_kubernetes_version, metavar="1.N", help="The version that the API server reports."),
     ] = "1.34",
     project: Annotated[
         str, typer.Option(metavar="ID", help="The Google Cloud project of the event path.")

@@ -1,6 +1,7 @@
 """Values of options, read so that a wrong one is answered with what is allowed."""
 
 import math
+import re
 from collections.abc import Callable
 from enum import StrEnum
 from typing import TypeVar
@@ -33,6 +34,13 @@ def whole_number(written: str) -> int:
         return int(written)
     except ValueError:
         raise typer.BadParameter(f"{written!r} is not a whole number") from None
+
+
+def kubernetes_version(written: str) -> str:
+    """A parser of Kubernetes' minor versions, of which there is only a major version 1."""
+    if not re.fullmatch(r"1\.(0|[1-9][0-9]{0,2})", written):
+        raise typer.BadParameter(f"{written!r} is not like 1.34: write 1.N")
+    return written
 
 
 def factor(written: str) -> float:

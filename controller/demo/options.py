@@ -1,5 +1,6 @@
 """What a demo can be asked for, and the group that it applies for that. Pure."""
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,9 @@ NAMESPACE: Final = "default"
 GROUP_NAME: Final = "demo-slice"
 #: Given to the VMs unless another is asked for: they report their boot through Cloud Logging with it.
 SERVICE_ACCOUNT: Final = f"tpu-nodes@{PROJECT}.iam.gserviceaccount.com"
+#: How "none" is asked for.
+NO_ACCOUNT: Final = "none"
+_EMAIL: Final = re.compile(r"[a-z0-9.-]+@[a-z0-9-]+(\.[a-z0-9-]+)+")
 #: A managed instance group holds no more VMs than this without paging (facts: GCE 6.1).
 MOST_INDIVIDUAL: Final = 1000
 
@@ -46,7 +50,7 @@ class BadOptionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """A demo, as asked for. Raises BadOptionError for a number of nodes that no topology has."""
+    """A demo, as asked for. Raises BadOptionError for a number of nodes that no topology has, and for a wrong email."""
 
     scenario: Scenario = Scenario.LIFE
     nodes: int = 2
@@ -58,6 +62,12 @@ class DemoOptions:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        account = self.node_service_account
+        if account and not _EMAIL.fullmatch(account):
+            raise BadOptionError(
+                f"--node-service-account {account}: is not the email of a service account; "
+                f"take one like {SERVICE_ACCOUNT}, or {NO_ACCOUNT}"
+            )
         if self.mode is TargetSizePolicyMode.INDIVIDUAL:
             if not 1 <= self.nodes <= MOST_INDIVIDUAL:
                 raise BadOptionError(f"--nodes {self.nodes}: a group of single hosts has 1 to {MOST_INDIVIDUAL}")

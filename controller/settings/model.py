@@ -18,15 +18,30 @@ from controller.settings.identity import default_identity
 #: Variables of the environment begin so.
 ENV_PREFIX: Final = "TPU_NODE_GROUP_"
 
-_SUBSCRIPTION: Final = re.compile(r"projects/([a-z][a-z0-9.:-]{4,61}[a-z0-9])/subscriptions/[A-Za-z][\w.~+%-]{2,254}")
+_SUBSCRIPTION: Final = re.compile(r"projects/([^/]*)/subscriptions/([^/]*)")
+#: A project of a domain has the domain before its id, as in `example.com:my-project`.
+_PROJECT_ID: Final = re.compile(r"[a-z][a-z0-9.:-]{4,61}[a-z0-9]")
+_SUBSCRIPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.~+%-]{2,254}")
 _HOST_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:]+\]|[^\s:/]+):(\d{1,5})")
 _ACCOUNT: Final = re.compile(r"default|[a-z0-9.-]+@[a-z0-9.-]+")
 _DNS_LABEL: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 
 
 def _subscription(value: str) -> str:
-    if not _SUBSCRIPTION.fullmatch(value):
+    match = _SUBSCRIPTION.fullmatch(value)
+    if not match:
         raise ValueError("is not a subscription: write projects/PROJECT/subscriptions/NAME")
+    project, name = match.groups()
+    if not _PROJECT_ID.fullmatch(project):
+        raise ValueError(
+            f'is not a subscription: "{project}" is no project id, which has 6 to 63 lower-case letters, digits, "-", '
+            '"." or ":", begins with a letter and ends with a letter or a digit'
+        )
+    if not _SUBSCRIPTION_NAME.fullmatch(name):
+        raise ValueError(
+            f'is not a subscription: "{name}" is no name of one, which has 3 to 255 letters, digits or any of -_.~+%, '
+            "and begins with a letter"
+        )
     return value
 
 
@@ -188,7 +203,9 @@ class Settings(BaseSettings):
     @classmethod
     def _take_the_project_of_the_subscription(cls, data: dict[str, Any]) -> dict[str, Any]:
         match = _SUBSCRIPTION.fullmatch(str(data.get("subscription", "")))
-        return {**data, "project": match[1]} if match and not data.get("project") else data
+        if data.get("project") or not match or not _PROJECT_ID.fullmatch(match[1]):
+            return data
+        return {**data, "project": match[1]}
 
     @model_validator(mode="after")
     def _check_what_depends_on_another(self) -> Self:

@@ -14,7 +14,12 @@ _HEAD: Final = f"""# Settings
 
 Every setting of `tpu-node-group run`, by flag, by environment variable, or by a line in a TOML file named with
 `--config FILE` or `{CONFIG_VARIABLE}`. A flag beats the environment, the environment beats the file, the file beats the
-default. A name that is no setting, or a value that cannot be, is named and ends the program with exit code 2.
+default.
+
+Exit code 2: what was asked cannot be. A name that is no setting, a value that cannot be, or a settings file that cannot
+be read; each is named, and nothing was started. Exit code 1: what was asked can be, and could not be done. The value is
+well written, but what it names is not there or does not let the operator in: no such kubeconfig or context, no
+credentials, an address that is taken. Exit code 0: ended by SIGTERM or SIGINT.
 
 Durations are a number with `ms`, `s`, `m` or `h` (`250ms`, `30s`, `5m`, `1h`); a bare number means seconds. A series of
 durations is separated by commas (`5s,15s,30s`). Switches are `true` or `false`.

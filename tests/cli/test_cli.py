@@ -54,6 +54,17 @@ WRONG_USAGE = {
         ["simulator", "--pubsub", "kafka"],
         "Invalid value for '--pubsub': 'kafka' is none of embedded, emulator; --help says more",
     ),
+    "a Kubernetes that is none": (
+        ["simulator", "--kubernetes-version", "2.0"],
+        "Invalid value for '--kubernetes-version': '2.0' is not like 1.34: write 1.N; --help says more",
+    ),
+    "a service account that is none": (
+        ["demo", "--node-service-account", "foo"],
+        (
+            "--node-service-account foo: is not the email of a service account; "
+            "take one like tpu-nodes@my-gcp-project.iam.gserviceaccount.com, or none"
+        ),
+    ),
     "a capacity of nothing": (
         ["simulator", "--capacity", "x"],
         "Invalid value for '--capacity': 'x' is not like us-central1-c/ct6e-standard-1t=4; --help says more",
@@ -73,6 +84,20 @@ WRONG_USAGE = {
     "a wrong subscription": (
         ["run", "--subscription", "events"],
         '--subscription="events" is not a subscription: write projects/PROJECT/subscriptions/NAME',
+    ),
+    "a subscription of no project": (
+        ["run", "--subscription", "projects/p/subscriptions/events"],
+        (
+            '--subscription="projects/p/subscriptions/events" is not a subscription: "p" is no project id, which has '
+            '6 to 63 lower-case letters, digits, "-", "." or ":", begins with a letter and ends with a letter or a digit'
+        ),
+    ),
+    "a subscription without a name": (
+        ["run", "--subscription", "projects/my-project/subscriptions/s"],
+        (
+            '--subscription="projects/my-project/subscriptions/s" is not a subscription: "s" is no name of one, which '
+            "has 3 to 255 letters, digits or any of -_.~+%, and begins with a letter"
+        ),
     ),
     "a wrong duration": (
         ["run", SUBSCRIPTION, "--resync-interval", "soon"],
