@@ -5,7 +5,7 @@ It never retries and never decides: a Conflict goes back to the caller, who read
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -107,6 +107,7 @@ class KubeCluster:
     async def delete_token_secret(self, token_id: str) -> None:
         """Delete; an absent one is fine."""
         name = secret_name(token_id)
+        self._signatures.revoke(token_id)
         await self._delete(Call("delete", "secrets", path_of(_CORE, "secrets", NAMESPACE, name), f"{NAMESPACE}/{name}"))
 
     async def list_token_secrets(self) -> tuple[TokenView, ...]:
@@ -117,6 +118,10 @@ class KubeCluster:
         async for page in self._client.pages(call):
             views.extend(view for view in map(token_view, page.get("items") or ()) if view is not None)
         return tuple(views)
+
+    def tell_lost_tokens(self, tell: Callable[[str], None]) -> None:
+        """Call `tell` with the id of each token whose signature goes and whose Secret was not deleted by us."""
+        self._signatures.tell_lost(tell)
 
     async def await_signature(self, token_id: str, timeout: float) -> bool:
         """Wait until cluster-info is signed with this token; False after `timeout` seconds."""

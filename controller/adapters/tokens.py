@@ -7,7 +7,7 @@ tokens are listed as metadata, so a list holds no secret.
 import asyncio
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -113,6 +113,8 @@ class Signatures:
     def __init__(self, client: KubeClient, *, backoff: tuple[float, ...] = BACKOFF) -> None:
         self._signed: frozenset[str] = frozenset()
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._revoked: set[str] = set()
+        self._tell: Callable[[str], None] = _nobody_asked
         path = path_of("/api/v1", "configmaps", "kube-public")
         query = (("fieldSelector", "metadata.name=cluster-info"),)
         listing = Call("list", "configmaps", path, "kube-public/cluster-info", query)
@@ -122,6 +124,15 @@ class Signatures:
     async def run(self) -> None:
         """Follow cluster-info until cancelled."""
         await self._watch.run()
+
+    def tell_lost(self, tell: Callable[[str], None]) -> None:
+        """Call `tell` with the id of each token that loses its signature without `revoke`: its Secret may be gone."""
+        self._tell = tell
+
+    def revoke(self, token_id: str) -> None:
+        """The Secret of this token is about to be deleted by us."""
+        if token_id in self._signed:
+            self._revoked.add(token_id)
 
     async def wait(self, token_id: str, timeout: float) -> bool:
         """True once cluster-info is signed with this token, False after `timeout` seconds."""
@@ -153,12 +164,12 @@ class Signatures:
     def list_ends(self) -> None:
         """See `Sink`."""
         if not self._listed:
-            self._signed = frozenset()
+            self._take(frozenset())
 
     def changed(self, obj: Json) -> None:
         """See `Sink`."""
         keys = obj.get("data") or {}
-        self._signed = frozenset(key.removeprefix(_SIGNATURE) for key in keys if key.startswith(_SIGNATURE))
+        self._take(frozenset(key.removeprefix(_SIGNATURE) for key in keys if key.startswith(_SIGNATURE)))
         for token_id in self._waiting.keys() & self._signed:
             for future in self._waiting[token_id]:
                 if not future.done():
@@ -166,4 +177,15 @@ class Signatures:
 
     def gone(self, _obj: Json) -> None:
         """See `Sink`."""
-        self._signed = frozenset()
+        self._take(frozenset())
+
+    def _take(self, signed: frozenset[str]) -> None:
+        lost, self._signed = self._signed - signed, signed
+        unexpected = sorted(lost - self._revoked)
+        self._revoked -= lost
+        for token_id in unexpected:
+            self._tell(token_id)
+
+
+def _nobody_asked(_token_id: str) -> None:
+    """Until somebody asks to be told."""

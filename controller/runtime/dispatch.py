@@ -1,6 +1,6 @@
 """From what Kubernetes tells to wakes: custom resources that come, change and go, and Nodes that do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from controller.api.base import Json
 from controller.api.resources import TPUNodeGroup
@@ -71,6 +71,11 @@ class Dispatch:
         group = self._env.knowledge.resources.group(key) if key is not None else None
         if key is not None and group is not None and any(entry.name == node.name for entry in group.status.nodes):
             self._post(key, Wake(Scope.NODES, self._cause("node")))
+
+    def tokens_gone(self, groups: Iterable[Key]) -> None:
+        """Secrets of these groups were deleted by somebody: a VM that still waits needs another token."""
+        for key in groups:
+            self._post(key, Wake(Scope.NONE, self._cause("token")))
 
     def _wake_those_who_waited(self, key: Key, change: Change, owner: Key | None) -> None:
         gone = Wake(Scope.SPEC, self._cause("gone"))

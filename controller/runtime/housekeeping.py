@@ -27,6 +27,7 @@ class Housekeeping:
 
     async def start(self) -> None:
         """Everything that looks need to know before the first one. Raises a Failure."""
+        self._env.cluster.tell_lost_tokens(self._token_lost)
         await self._tokens()
         await self._dispatch.list_again()
 
@@ -56,12 +57,18 @@ class Housekeeping:
         await self._tokens()
         await self._revoke_strays()
 
+    def _token_lost(self, token_id: str) -> None:
+        """Only a list tells whether its Secret is gone too: the signer may be at work, or somebody at cluster-info."""
+        if self._env.knowledge.vault.lives(token_id, self._env.clock.now()):
+            self.ask()
+
     def _interval(self) -> float:
         return self._env.jitter.around(self._env.policy.resync, self._env.policy.resync_jitter).total_seconds()
 
     async def _tokens(self) -> None:
         asked = self._env.clock.now()
-        self._env.knowledge.vault.replace(await self._env.cluster.list_token_secrets(), asked)
+        lost = self._env.knowledge.vault.replace(await self._env.cluster.list_token_secrets(), asked)
+        self._dispatch.tokens_gone(lost)
         self._env.metrics.tokens_live.set(self._env.knowledge.vault.live)
 
     async def _revoke_strays(self) -> None:

@@ -120,6 +120,10 @@ class Cluster(Protocol):
         """All bootstrap Secrets that bear our labels, as metadata only."""
         ...
 
+    def tell_lost_tokens(self, tell: Callable[[str], None]) -> None:
+        """Call `tell` with the id of each token whose signature goes and whose Secret was not deleted by us."""
+        ...
+
     async def await_signature(self, token_id: str, timeout: float) -> bool:
         """Wait until cluster-info is signed with this token (one shared watch); False after `timeout` seconds."""
         ...

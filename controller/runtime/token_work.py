@@ -46,6 +46,8 @@ class TokenWork:
                 await self._env.cluster.delete_token_secret(token.id)
                 vault.revoked(token.id)
             raise
+        finally:
+            vault.made(token.id)
         self._env.metrics.tokens_live.set(vault.live)
         if not await self._env.cluster.await_signature(token.id, self._signature_wait):
             log.warning("token is not signed in cluster-info yet", token_id=token.id, instance=action.instance.name)

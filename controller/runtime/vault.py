@@ -28,12 +28,24 @@ class TokenVault:
         self._limit_per_group = limit_per_group
         self._tokens: dict[str, TokenView] = {}
         self._secrets: dict[str, SecretStr] = {}
+        #: Ids of tokens whose Secret is being created right now: a list may miss it, and it is there all the same.
+        self._being_made: set[str] = set()
 
-    def replace(self, tokens: Iterable[TokenView], asked: datetime) -> None:
-        """Take a complete list of the Secrets, asked for at this time: what was minted since may be missing in it."""
-        since = {token.id: token for token in self._tokens.values() if token.created >= asked}
-        self._tokens = {token.id: token for token in tokens} | since
+    def replace(self, tokens: Iterable[TokenView], asked: datetime) -> frozenset[Key]:
+        """Take a complete list of the Secrets, asked for at this time: what was minted since may be missing in it.
+
+        Returns the groups that have lost a token: somebody deleted its Secret.
+        """
+        kept = {t.id: t for t in self._tokens.values() if t.created >= asked or t.id in self._being_made}
+        known, self._tokens = self._tokens, {token.id: token for token in tokens} | kept
         self._secrets = {token: secret for token, secret in self._secrets.items() if token in self._tokens}
+        lost = [token for token in known.values() if token.id not in self._tokens]
+        return frozenset(Key(Kind.GROUP, token.namespace, token.group) for token in lost)
+
+    def lives(self, token_id: str, now: datetime) -> bool:
+        """Whether this token is one of ours that should be there."""
+        token = self._tokens.get(token_id)
+        return token is not None and token.expires > now
 
     def mint(self, group: Key, instance: Instance, now: datetime) -> tuple[TokenView, SecretStr]:
         """A new token and its secret half (16 of a-z0-9). It counts as live from here on, whatever becomes of it."""
@@ -51,7 +63,12 @@ class TokenVault:
         )
         self._tokens[public] = token
         self._secrets[public] = SecretStr(_draw(16))
+        self._being_made.add(public)
         return token, self._secrets[public]
+
+    def made(self, token_id: str) -> None:
+        """The call that creates the Secret has ended, one way or the other."""
+        self._being_made.discard(token_id)
 
     def injectable(self, group: Key) -> Mapping[str, str]:
         """Instance id -> id of the newest token that was minted for it and is not injected yet."""

@@ -246,6 +246,24 @@ async def test_a_signature_that_does_not_come_is_not_waited_for_longer_than_told
     assert await cluster.await_signature("absent", 0.01) is False
 
 
+async def test_a_token_that_loses_its_signature_is_told_unless_its_secret_was_deleted_here(
+    cluster: KubeCluster, server: ScriptedServer, signatures: WatchStream
+) -> None:
+    lost: list[str] = []
+    cluster.tell_lost_tokens(lost.append)
+    signatures.send("MODIFIED", cluster_info("4", "oldone", "mine01", "others"))
+    await cluster.await_signature("others", 30.0)
+    server.answer("DELETE", f"{SECRETS}/bootstrap-token-mine01", {"kind": "Status", "status": "Success"})
+    await cluster.delete_token_secret("mine01")
+    signatures.send("MODIFIED", cluster_info("5", "oldone", "last01"))
+    await cluster.await_signature("last01", 30.0)
+    assert lost == ["others"]
+    signatures.send("DELETED", cluster_info("6", "oldone", "last01"))
+    signatures.send("ADDED", cluster_info("7", "next01"))
+    await cluster.await_signature("next01", 30.0)
+    assert lost == ["others", "last01", "oldone"]
+
+
 def a_certificate() -> tuple[str, str]:
     """A self-signed certificate (PEM) and the hash of its public key, made apart from the code under test."""
     key = ec.generate_private_key(ec.SECP256R1())

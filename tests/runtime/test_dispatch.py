@@ -5,6 +5,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from controller.api.constants import API_VERSION, FINALIZER
 from controller.core.children import child_key, child_manifest
 from controller.core.failures import Retry
@@ -15,7 +17,7 @@ from controller.runtime.apply import Applier
 from controller.runtime.dispatch import Dispatch
 from controller.runtime.housekeeping import Housekeeping
 from controller.runtime.token_work import TokenWork
-from tests.core.builders import GROUP, GROUP_KEY, UID, ago, make_node, make_token, vm
+from tests.core.builders import GROUP, GROUP_KEY, UID, after, ago, make_node, make_token, vm
 from tests.runtime.virtual_time import BEGINNING, elapsed
 from tests.runtime.world import World
 
@@ -263,6 +265,25 @@ async def test_the_token_of_a_group_that_is_gone_is_revoked_under_the_lease() ->
     assert [(record.action, record.group, record.outcome) for record in world.records.records] == [
         ("RevokeToken", "default/gone", "done")
     ]
+
+
+async def test_a_group_whose_token_was_deleted_by_somebody_looks_again() -> None:
+    world = Keeping(raw_group())
+    world.cluster.tokens = {"tok001": make_token()}
+    await world.keeping.start()
+    world.posts.clear()
+    world.cluster.tokens.clear()
+    await world.keeping.again()
+    assert [(key, wake.scope, wake.cause.kind) for key, wake in world.posts] == [(GROUP_KEY, Scope.NONE, "token")]
+
+
+@pytest.mark.parametrize(("token_id", "rounds"), [("tok001", [100, 700]), ("other0", [600])])
+async def test_only_a_token_of_ours_that_is_lost_asks_for_a_round(token_id: str, rounds: list[float]) -> None:
+    world = Keeping(raw_group())
+    world.cluster.tokens = {"tok001": make_token(expires=after(hours=1))}
+    await world.keeping.start()
+    asyncio.get_running_loop().call_later(100, lambda: world.cluster.lost(token_id))
+    assert await rounds_within(world, 750) == rounds
 
 
 async def rounds_within(world: Keeping, seconds: float) -> list[float]:

@@ -24,7 +24,9 @@ def make_vault(limit: int = 4, each: int = 4) -> TokenVault:
 
 def mint(vault: TokenVault, group: Key = GROUP_KEY, number: int = 1, at: datetime = NOW) -> TokenView:
     """A token for one of the group's VMs."""
-    return vault.mint(group, replace(make_instance(), id=str(number)), at)[0]
+    token = vault.mint(group, replace(make_instance(), id=str(number)), at)[0]
+    vault.made(token.id)
+    return token
 
 
 def test_a_token_is_made_for_one_incarnation_and_lives_an_hour_of_whole_seconds() -> None:
@@ -82,7 +84,9 @@ def test_a_token_is_forgotten_when_it_expires() -> None:
 def test_a_list_of_the_secrets_replaces_what_was_known() -> None:
     vault = make_vault()
     gone = mint(vault, at=ago(seconds=2))
-    vault.replace([make_token("found0")], asked=ago(seconds=1))
+    mint(vault, OTHER, at=ago(seconds=2))
+    found = [make_token("found0"), *vault.of_group(OTHER)]
+    assert vault.replace(found, asked=ago(seconds=1)) == {GROUP_KEY}
     assert vault.of_group(GROUP_KEY) == (make_token("found0"),)
     assert vault.value_of(gone.id) is None
 
@@ -93,6 +97,28 @@ def test_what_was_minted_while_the_list_was_on_its_way_is_kept() -> None:
     vault.replace([], asked=NOW)
     assert vault.of_group(GROUP_KEY) == (minted,)
     assert vault.value_of(minted.id) is not None
+
+
+def test_one_whose_secret_is_being_created_is_kept_however_long_that_takes() -> None:
+    vault = make_vault()
+    token, _ = vault.mint(GROUP_KEY, make_instance(), ago(seconds=20))
+    assert vault.replace([], asked=NOW) == frozenset()
+    assert vault.of_group(GROUP_KEY) == (token,)
+    vault.made(token.id)
+    assert vault.replace([], asked=NOW) == {GROUP_KEY}
+    assert vault.live == 0
+
+
+def test_a_token_lives_until_it_is_revoked_or_expires() -> None:
+    vault = make_vault()
+    token = mint(vault)
+    assert (vault.lives(token.id, NOW), vault.lives(token.id, token.expires), vault.lives("other0", NOW)) == (
+        True,
+        False,
+        False,
+    )
+    vault.revoked(token.id)
+    assert not vault.lives(token.id, NOW)
 
 
 def test_a_token_that_a_list_shows_keeps_its_waiting_value() -> None:

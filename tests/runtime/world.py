@@ -3,7 +3,7 @@
 The whole operator is tested against servers; here a port is a dictionary.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -162,6 +162,9 @@ class FakeCluster(Scripted):
     async def list_token_secrets(self) -> tuple[TokenView, ...]:
         self._note("list_token_secrets")
         return tuple(self.tokens.values())
+
+    def tell_lost_tokens(self, tell: Callable[[str], None]) -> None:
+        self.lost = tell
 
     async def await_signature(self, token_id: str, timeout: float) -> bool:
         self._note("await_signature", token_id, timeout)
