@@ -51,8 +51,9 @@ def node_actions(states: Sequence[HostState], labels: Mapping[str, str], *, tain
             actions.append(DeleteStaleNode(node.name, node.uid, node.resource_version, state.message))
             continue
         wanted = dict(labels)
-        if node.instance_id and state.host.instance is not None:
-            # A kubelet that adopted an old Node kept the old incarnation's id on it.
+        if state.host.instance is not None:
+            # A kubelet that adopted an old Node kept the old incarnation's id on it; one that joined by itself, or
+            # whose labels somebody removed, has none.
             wanted[LABEL_INSTANCE_ID] = state.host.instance.id
         missing = {key: value for key, value in wanted.items() if node.labels.get(key) != value}
         if taint is not None:

@@ -74,8 +74,9 @@ def test_a_node_that_was_adopted_gets_the_id_of_its_vm() -> None:
     assert node_work(adopted) == (LabelNode(vm(), "node-uid-aaaa", {LABEL_INSTANCE_ID: "2002"}),)
 
 
-def test_a_node_that_registered_without_an_id_is_given_none() -> None:
-    assert node_work(make_host("aaaa", make_instance(), make_node(instance_id=""))) == ()
+def test_a_node_without_an_id_is_given_that_of_its_vm() -> None:
+    bare = make_host("aaaa", make_instance(), make_node(instance_id=""))
+    assert node_work(bare) == (LabelNode(vm(), "node-uid-aaaa", {LABEL_INSTANCE_ID: "1001"}),)
 
 
 @pytest.mark.parametrize(
