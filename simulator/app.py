@@ -36,7 +36,7 @@ from simulator.seams import Json
 from simulator.timing import Timings
 from simulator.world import World
 
-__all__ = ["SimulatorOptions", "StartError", "run", "serve"]
+__all__ = ["SimulatorOptions", "StartError", "announce", "run", "serve"]
 
 
 async def serve(options: SimulatorOptions, ready: Callable[[Json], None]) -> None:
@@ -56,27 +56,28 @@ class StartError(Exception):
     """The simulator cannot start: a port is taken, or the emulator is not there. The message says which."""
 
 
-def run(options: SimulatorOptions) -> None:
-    """Serve until SIGINT or SIGTERM; prints the one JSON line when ready. Raises StartError."""
+def announce(described: Json) -> None:
+    """Print the one JSON line that says where everything is."""
+    sys.stdout.write(json.dumps(described) + "\n")
+    sys.stdout.flush()
+
+
+def run(options: SimulatorOptions, ready: Callable[[Json], None] = announce) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` as for `serve`. Raises StartError."""
     try:
-        asyncio.run(_until_signalled(options))
+        asyncio.run(_until_signalled(options, ready))
     except (EmulatorError, OSError) as error:
         raise StartError(f"the simulator cannot start: {error}") from error
 
 
-async def _until_signalled(options: SimulatorOptions) -> None:
+async def _until_signalled(options: SimulatorOptions, ready: Callable[[Json], None]) -> None:
     loop = asyncio.get_running_loop()
-    serving_task = loop.create_task(serve(options, _print))
+    serving_task = loop.create_task(serve(options, ready))
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, serving_task.cancel)
     await asyncio.wait([serving_task])
     if not serving_task.cancelled():
         serving_task.result()
-
-
-def _print(described: Json) -> None:
-    sys.stdout.write(json.dumps(described) + "\n")
-    sys.stdout.flush()
 
 
 @asynccontextmanager

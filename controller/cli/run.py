@@ -8,10 +8,27 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
+from typer.core import TyperCommand, TyperOption
 
 from controller.cli.errors import FAILED, CommandError
 from controller.settings import Settings, SettingsError, flag_name, load
 from controller.settings.reference import default_of, group_of
+
+
+class ByChapter(TyperCommand):
+    """Help in the chapters of the settings, as docs/settings.md has them."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each chapter; what has none stands first."""
+        options = [each for each in self.get_params(ctx) if isinstance(each, TyperOption)]
+        own = [each for each in options if not each.rich_help_panel or each.name == "help"]
+        chapters = {"Options": own}
+        for option in options:
+            if option not in own:
+                chapters.setdefault(str(option.rich_help_panel), []).append(option)
+        for title, members in chapters.items():
+            with formatter.section(title):
+                formatter.write_dl([record for each in members if (record := each.get_help_record(ctx))])
 
 
 def _metavar(field: FieldInfo) -> str:

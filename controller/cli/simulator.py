@@ -1,5 +1,7 @@
 """`simulator`: the simulated Google Cloud and Kubernetes, served until interrupted."""
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +13,11 @@ from controller.cli.values import factor, port_of_face
 from controller.cli.values import kubernetes_version as parse_kubernetes_version
 from controller.cli.world_options import PubSubOption, SeedOption
 from controller.demo.options import PubSub
+
+
+def shell_lines(environment: Mapping[str, str]) -> str:
+    """Assignments that a shell reads back as the same values."""
+    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in environment.items())
 
 
 def command(  # noqa: PLR0913 - one for each option
@@ -46,6 +53,14 @@ def command(  # noqa: PLR0913 - one for each option
         Path | None,
         typer.Option(metavar="DIR", help="Where the kubeconfigs are written.", show_default="a temporary folder"),
     ] = None,
+    env_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write `env` there, as KEY=VALUE lines for a shell: set -a; . FILE; tpu-node-group run",
+            show_default=False,
+        ),
+    ] = None,
     port: Annotated[
         list[Any] | None,
         typer.Option(
@@ -57,7 +72,7 @@ def command(  # noqa: PLR0913 - one for each option
     ] = None,
 ) -> int:
     """Serve simulated Google Cloud and Kubernetes on loopback; one JSON line says where."""
-    from simulator.app import StartError, run  # noqa: PLC0415 - imports every face: a second
+    from simulator.app import StartError, announce, run  # noqa: PLC0415 - imports every face: a second
     from simulator.options import SimulatorOptions  # noqa: PLC0415
 
     options = SimulatorOptions(
@@ -72,8 +87,15 @@ def command(  # noqa: PLR0913 - one for each option
         directory=directory,
         ports=dict(port or ()),
     )
+
+    def ready(described: dict[str, Any]) -> None:
+        if env_file:
+            # First: whoever has read the line finds the file.
+            env_file.write_text(shell_lines(described["env"]), encoding="utf-8")
+        announce(described)
+
     try:
-        run(options)
+        run(options, ready)
     except StartError as error:
         raise CommandError(str(error), code=FAILED) from None
     return 0

@@ -1,6 +1,7 @@
 """The command line: what people type, what they read, and the exit code."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from controller.cli import execute
+from controller.cli.simulator import shell_lines
+from controller.settings import Settings
+from controller.settings.reference import group_of
 
 Output = pytest.CaptureFixture[str]
 SUBSCRIPTION = "--subscription=projects/my-project/subscriptions/events"
@@ -89,7 +93,8 @@ WRONG_USAGE = {
         ["run", "--subscription", "projects/p/subscriptions/events"],
         (
             '--subscription="projects/p/subscriptions/events" is not a subscription: "p" is no project id, which has '
-            '6 to 63 lower-case letters, digits, "-", "." or ":", begins with a letter and ends with a letter or a digit'
+            '6 to 63 lower-case letters, digits, "-", "." or ":", begins with a letter and ends with a letter or a '
+            "digit"
         ),
     ),
     "a subscription without a name": (
@@ -141,6 +146,45 @@ def test_every_setting_has_its_flag_in_the_help_of_run(capsys: Output) -> None:
         assert flag in said
     assert "DURATION" in said
     assert "console|json" in said
+
+
+@pytest.mark.parametrize("command", [["run"], ["demo"], ["simulator"], ["events", "decode"]])
+def test_help_cuts_no_name_and_shows_no_type_of_python(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert execute([*command, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "\u2026" not in said
+    assert not re.search(r"<\w+", said)
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_the_help_of_run_has_the_chapters_of_the_settings(capsys: Output) -> None:
+    assert execute(["run", "--help"]) == 0
+    titles = re.findall(r"^(\S.*):$", capsys.readouterr().out, re.MULTILINE)
+    assert titles == ["Options", *dict.fromkeys(group_of(field) for field in Settings.model_fields.values())]
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [("/usr/bin/kubectl-tpu", "kubectl tpu"), ("/usr/bin/tpu-node-group", "tpu-node-group"), ("", "tpu-node-group")],
+)
+def test_the_usage_shows_the_name_that_it_was_called_by(
+    program: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setattr("sys.argv", [program])
+    assert execute(["crds", "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: {name} crds [OPTIONS]\n")
+
+
+def test_what_the_simulator_says_of_its_environment_a_shell_reads_back(tmp_path: Path) -> None:
+    told = {"TPU_NODE_GROUP_KUBECONFIG": "/data/it's a folder/$HOME", "TPU_NODE_GROUP_PROJECT": "my-gcp-project"}
+    file = tmp_path / "env"
+    file.write_text(shell_lines(told))
+    script = f"set -a; . {file}; exec {sys.executable} -c 'import json, os; print(json.dumps(dict(os.environ)))'"
+    done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, timeout=30, check=True)  # noqa: S603
+    assert told.items() <= json.loads(done.stdout).items()
 
 
 def test_the_crds_are_printed_and_written(tmp_path: Path, capsys: Output) -> None:

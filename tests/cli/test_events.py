@@ -64,7 +64,18 @@ def test_files_are_read_in_their_order(tmp_path: Path, capsys: Output) -> None:
     first.write_text(json.dumps(ENTRY))
     second.write_text("no JSON\n")
     assert execute(["events", "decode", str(second), str(first)]) == 0
-    assert printed(capsys) == [{"outcome": "unreadable", "reason": "not JSON"}, DECODED]
+    said = capsys.readouterr()
+    assert [json.loads(line) for line in said.out.splitlines()] == [
+        {"outcome": "unreadable", "reason": "not JSON"},
+        DECODED,
+    ]
+    assert said.err == f"tpu-node-group: {second}: not JSON\n"
+
+
+def test_of_one_input_nothing_more_needs_to_be_said(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    given(monkeypatch, "no JSON\n")
+    assert execute(["events", "decode"]) == 0
+    assert capsys.readouterr() == ('{"outcome": "unreadable", "reason": "not JSON"}\n', "")
 
 
 def test_a_file_that_cannot_be_read_is_named_and_the_others_are_decoded(tmp_path: Path, capsys: Output) -> None:
