@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from controller.api.conditions import Status, set_condition
+from controller.api.conditions import Status, get_condition, set_condition
 from controller.api.reasons import ConditionType, Reason
 from controller.api.resources import NodeStatus, NodeSummary, RecoveryPolicy, TPUNodeGroupStatus
 from controller.core.actions import Outcome
@@ -45,7 +45,9 @@ def group_status(
         _CHILD_CONDITIONS[kind]: _child_verdict(snapshot, kind) for kind in _CHILD_CONDITIONS
     }
     verdicts[ConditionType.NODES_JOINED] = _joined_verdict(snapshot, states)
-    if events is not None:
+    # What an earlier process heard stands until this one knows better: a restart says nothing of the event path.
+    unsaid = get_condition(old.conditions, ConditionType.EVENTS_FLOWING) is None
+    if events is not None and (events.status != "Unknown" or unsaid):
         verdicts[ConditionType.EVENTS_FLOWING] = events
     verdicts[ConditionType.READY] = ready_verdict(snapshot, states, outcomes)
     conditions = old.conditions

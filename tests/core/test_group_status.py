@@ -1,5 +1,6 @@
 """What a group's status says: the first thing in the way of Ready gives the reason."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -355,3 +356,11 @@ def test_lost_hosts_are_counted_as_failed() -> None:
 )
 def test_what_anybody_acts_on_is_more_than_a_detail(fresh: TPUNodeGroupStatus, details: str) -> None:
     assert only_details_differ(make_ready_status(), fresh) is (details == "details")
+
+
+def test_a_restart_does_not_unsay_that_events_flow() -> None:
+    flowing, unknown = Verdict("True", "Flowing", "events arrive"), Verdict("Unknown", "AwaitingFirstEvent", "none yet")
+    snapshot = make_snapshot()
+    said = group_status(snapshot, (), NOW, events=flowing, last_event=None)
+    restarted = replace(snapshot, group=snapshot.group.model_copy(update={"status": said}))
+    assert group_status(restarted, (), NOW, events=unknown, last_event=None) == said
