@@ -6,7 +6,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Awaitable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,7 @@ from controller.adapters.clock import SystemClock
 from controller.demo.cluster import said
 from controller.demo.history import History
 from controller.demo.leftovers import things_in
-from controller.demo.narrator import Narrator
+from controller.demo.narrator import LAG, Narrator
 from controller.demo.options import GROUP_NAME, DemoOptions
 from controller.demo.processes import ProcessError
 from controller.demo.report import Report, calls_made, compute_calls
@@ -37,14 +38,14 @@ _NOTICED: Final = 1.0
 
 def run(options: DemoOptions) -> int:
     """Play the demo; 0 when all was well, 1 when not, 128 + N when signal N ended it."""
-    return asyncio.run(_until_signalled(_perform(options)))
+    return asyncio.run(_until_signalled(partial(_perform, options)))
 
 
-async def _until_signalled(work: Awaitable[int]) -> int:
+async def _until_signalled(work: Callable[[], Coroutine[None, None, int]]) -> int:
     """The work's result; at the first signal it is cancelled, which cleans up. Later signals cannot hurry that."""
-    task = asyncio.ensure_future(work)
     caught: list[int] = []
     loop = asyncio.get_running_loop()
+    task = loop.create_task(work())
 
     def stop(number: int) -> None:
         if not caught:
@@ -76,13 +77,13 @@ async def _perform(options: DemoOptions) -> int:
 async def _report(options: DemoOptions, folder: Path) -> Report:
     """Play, and show or print the report; `--keep` then stays until a signal comes."""
     screen = Screen(Console(quiet=options.json, highlight=False))
-    screen.note("Starting the simulated Google Cloud and Kubernetes, and the operator ...")
     try:
-        async with stage(options, folder) as scene:
+        async with stage(options, folder, screen.note) as scene:
             report = await _Performance(options, scene, screen).play()
             _show(report, options, screen)
             if options.keep:
-                await _keep(scene, screen, folder)
+                # Standard output has the JSON object and nothing else.
+                await _keep(scene, Screen(Console(stderr=True)) if options.json else screen, folder)
     except ProcessError as error:
         report = Report(options.scenario, None, (), {}, (), (str(error),))
         _show(report, options, screen)
@@ -104,7 +105,7 @@ class _Performance:
         self._screen = screen
         self._clock = SystemClock()
         self._narrator = Narrator(scene.control, screen, self._clock.now)
-        self._witness = Witness(self._clock.now, self._narrator.ready, self._narrator.node)
+        self._witness = Witness(self._clock.now, self._narrator.ready, self._narrator.node, self._narrator.gone)
         self._story = Story(
             options, scene.cluster, scene.control, self._witness, self._narrator.say, self._clock.monotonic
         )
@@ -116,7 +117,10 @@ class _Performance:
         self._screen.start(self._clock.now())
         left_behind: list[str] = []
         failures = await self._play_watched()
-        if not self._options.keep:
+        if self._options.keep:
+            # What the operator did last reaches the log a little later.
+            await self._clock.sleep(2 * LAG.total_seconds())
+        else:
             left_behind = await self._left_behind(before, patience=0.0 if failures else _SWEPT)
         history = await self._narrator.catch_up()
         nodes = tuple(self._witness.nodes.values())
@@ -131,6 +135,7 @@ class _Performance:
             left_behind,
             failures,
             self._token_to_join(history),
+            self._options.keep,
         )
 
     async def _play_watched(self) -> list[str]:

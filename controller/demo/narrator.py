@@ -1,14 +1,23 @@
 """Tells the story while it happens: asks the world what is new, and puts it in order with what the cluster showed."""
 
 import asyncio
-import textwrap
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from controller.demo.control import Control
 from controller.demo.history import History, history_of
+from controller.demo.options import GROUP_NAME
 from controller.demo.screen import Screen
-from controller.demo.steps import Step, condense, of_acts, of_announcements, of_lives
+from controller.demo.steps import (
+    Rank,
+    Step,
+    condense,
+    joined_before_revoked,
+    of_acts,
+    of_announcements,
+    of_lives,
+    of_node,
+)
 from controller.demo.witness import Ready
 
 #: How often the world is asked, in seconds.
@@ -17,8 +26,6 @@ PERIOD = 0.25
 RESPECT = 5
 #: Audit records reach the log in batches: told so much later, everything is there and in order.
 LAG = timedelta(seconds=0.75)
-#: A condition's message on the screen is no longer than this; `kubectl get -o yaml` has all of it.
-LONGEST = 100
 
 
 class Narrator:
@@ -37,12 +44,16 @@ class Narrator:
 
     def ready(self, at: datetime, ready: Ready) -> None:
         """The group's Ready condition changed."""
-        message = textwrap.shorten(ready.message, LONGEST, placeholder=" ...")
-        self._heard.append(Step(at, f"Ready={ready.status}, {ready.reason}: {message}"))
+        message = " ".join(ready.message.split())
+        self._heard.append(Step(at, f"Ready={ready.status}, {ready.reason}: {message}", rank=Rank.CONDITION))
 
     def node(self, at: datetime, what: str, name: str) -> None:
         """A Node changed."""
-        self._heard.append(Step(at, f"Node {name} {what}", kind=f"node {what}", many=f"{{n}} Nodes {what}"))
+        self._heard.append(of_node(at, what, name))
+
+    def gone(self, at: datetime) -> None:
+        """The group is no more."""
+        self._heard.append(Step(at, f"{GROUP_NAME} is gone", rank=Rank.END))
 
     async def follow(self) -> None:
         """Tell what is new, again and again, until cancelled. A silent screen asks nothing: looking costs time too."""
@@ -61,8 +72,9 @@ class Narrator:
         causes = {each.token.id: each.act.cause for each in history.injections if each.act}
         seen = [*of_lives(history.lives, causes), *of_acts(history.acts), *of_announcements(history.announcements)]
         # What is younger waits for the next time, so that the order stays right.
-        fresh = [step for step in (*seen, *self._heard) if step.at <= until and step not in self._told]
+        heard = joined_before_revoked(self._heard, history.lives, history.acts)
+        fresh = [step for step in (*seen, *heard) if step.at <= until and step not in self._told]
         self._heard = [step for step in self._heard if step.at > until]
         self._told.update(fresh)
-        self._screen.tell(condense(fresh))
+        self._screen.tell(condense(fresh, self._screen.zero))
         return history

@@ -19,6 +19,8 @@ class Report:
     failures: Sequence[str]
     #: Milliseconds from the token's effect to the Node's registration, one a VM. Shown, not part of the JSON.
     token_to_join: Sequence[float] = field(default=())
+    #: Whether everything was to stay: then nothing is left behind by mistake. Not part of the JSON either.
+    kept: bool = False
 
     @property
     def ok(self) -> bool:

@@ -1,7 +1,7 @@
 """The demo on a terminal: lines as things happen, a table at the end. Says nothing when the report is JSON."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from rich import box
 from rich.console import Console
@@ -11,7 +11,7 @@ from rich.text import Text
 from controller.api.reasons import NORMAL
 from controller.demo.measure import CAUSES, event_to_token, running_to_token, summary
 from controller.demo.report import Report
-from controller.demo.steps import Step
+from controller.demo.steps import Step, shown
 
 _CAUSE_WORDS = {
     "insert_last": "event to token: instances.insert done",
@@ -33,7 +33,8 @@ class Screen:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._zero: datetime | None = None
+        #: Times are told since this.
+        self.zero: datetime = datetime.min.replace(tzinfo=UTC)
 
     @property
     def silent(self) -> bool:
@@ -46,14 +47,13 @@ class Screen:
 
     def start(self, zero: datetime) -> None:
         """From here on times are told since `zero`."""
-        self._zero = zero
+        self.zero = zero
 
     def tell(self, steps: Sequence[Step]) -> None:
         """Print steps in the order given."""
         for step in steps:
-            seconds = (step.at - self._zero).total_seconds() if self._zero else 0.0
             style = next((style for words, style in _STYLES if step.text.startswith(words)), "")
-            line = Text(f"{seconds:7.2f} s  ", style="cyan").append(step.text, style=style)
+            line = Text(f"{shown(step.at, self.zero):7.2f} s  ", style="cyan").append(step.text, style=style)
             if step.because:
                 line.append(f"  <- {step.because}", style="dim")
             self._console.print(line, soft_wrap=True)
@@ -62,15 +62,26 @@ class Screen:
         """The table at the end, and what went wrong."""
         self._console.print()
         if report.injections:
-            self._console.print(_times(report))
+            self._table(_times(report))
         if report.gce_calls:
-            self._console.print(_calls(report))
-        left = ", ".join(report.left_behind) or "nothing"
-        self._console.print(Text(f"Left behind: {left}"), soft_wrap=True)
+            self._table(_calls(report))
+        if not report.kept:
+            left = ", ".join(report.left_behind) or "nothing"
+            self._console.print(Text(f"Left behind: {left}"), soft_wrap=True)
         for failure in report.failures:
             self._console.print(Text(f"FAILED: {failure}", style="bold red"), soft_wrap=True)
         if report.ok:
             self._console.print(Text(f"All well: Ready {report.ready_seconds:.1f} s after the apply.", style="green"))
+
+    def _table(self, table: Table) -> None:
+        """Print a table; where it is not for a terminal, without the blanks that fill its lines."""
+        if self._console.is_terminal or self.silent:
+            self._console.print(table)
+            return
+        with self._console.capture() as captured:
+            self._console.print(table)
+        lines = [line.rstrip() for line in captured.get().splitlines()]
+        self._console.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 def _times(report: Report) -> Table:

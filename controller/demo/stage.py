@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,14 +35,16 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(options: DemoOptions, folder: Path) -> AsyncIterator[Stage]:
-    """Raise the curtain; on leaving, the operator goes first, so that it can let go of its Lease."""
+async def stage(options: DemoOptions, folder: Path, say: Callable[[str], None]) -> AsyncIterator[Stage]:
+    """Raise the curtain, and `say` how far it is; on leaving, the operator goes first, to let go of its Lease."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(ENV_PREFIX)}
     async with AsyncExitStack() as stack:
+        say("Starting the simulated Google Cloud and Kubernetes ...")
         command = [*_PROGRAM, "simulator", "--seed", str(options.seed), "--pubsub", options.pubsub]
         simulator = await start("simulator", command, inherited, folder / "simulator.log", read=True)
         stack.push_async_callback(simulator.stop)
         ready = json.loads(await simulator.first_line(_START))
+        say("They are up. Starting the operator ...")
         environment = {**inherited, **ready["env"], **_settings(options)}
         operator = await start("operator", [*_PROGRAM, "run"], environment, folder / "operator.log")
         stack.push_async_callback(operator.stop)
@@ -50,6 +52,7 @@ async def stage(options: DemoOptions, folder: Path) -> AsyncIterator[Stage]:
         control = await stack.enter_async_context(Control(ready["control"]))
         cluster = await stack.enter_async_context(connect(kubeconfig))
         await _until_it_leads(cluster, operator)
+        say("It is up and leads.")
         yield Stage(simulator, operator, control, cluster, kubeconfig)
 
 

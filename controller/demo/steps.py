@@ -1,15 +1,31 @@
 """What happened, as lines for people: each with its moment, and what it was because of. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from itertools import groupby
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import IntEnum
+from itertools import accumulate, groupby
 from typing import Final
 
 from controller.demo.records import Act, Life
 
 #: More lines of one kind than this, told in one go, become one line.
 MANY: Final = 4
+#: A bystander hears of a Node no more than this later than the operator does.
+_LATER: Final = timedelta(seconds=1)
+_JOINED: Final = "joined"
+
+
+class Rank(IntEnum):
+    """What is told first of things at the same moment, as the times are shown: causes before effects."""
+
+    SAID = 0
+    ANNOUNCED = 1
+    SEEN = 2
+    ACT = 3
+    EFFECT = 4
+    CONDITION = 5
+    END = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +37,7 @@ class Step:
     because: str = ""
     kind: str = ""
     many: str = ""
+    rank: Rank = Rank.SAID
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +68,41 @@ def of_lives(lives: Iterable[Life], causes: dict[str, str]) -> list[Step]:
         again = False
         for at in life.running:
             text = f"{life.name} is RUNNING{' again' if again else ''} (id {life.id})"
-            steps.append(Step(at, text, kind="running", many="{n} VMs are RUNNING"))
+            steps.append(Step(at, text, kind="running", many="{n} VMs are RUNNING", rank=Rank.SEEN))
             again = True
         for token in life.tokens:
             because = causes.get(token.id, "")
-            steps.append(Step(token.at, f"{life.name} has its token", because, "token", "{n} VMs have their tokens"))
+            text, many = f"{life.name} has its token", "{n} VMs have their tokens"
+            steps.append(Step(token.at, text, because, "token", many, Rank.EFFECT))
         if life.deleted:
-            steps.append(
-                Step(life.deleted, f"{life.name} is gone (id {life.id})", kind="gone", many="{n} VMs are gone")
-            )
+            text = f"{life.name} is gone (id {life.id})"
+            steps.append(Step(life.deleted, text, kind="gone", many="{n} VMs are gone", rank=Rank.SEEN))
     return steps
+
+
+def of_node(at: datetime, what: str, name: str) -> Step:
+    """What a Node did, as the cluster showed it."""
+    rank = Rank.EFFECT if what == "deleted" else Rank.SEEN
+    return Step(at, f"Node {name} {what}", kind=f"node {what}", many=f"{{n}} Nodes {what}", rank=rank)
+
+
+def joined_before_revoked(steps: Iterable[Step], lives: Iterable[Life], acts: Iterable[Act]) -> list[Step]:
+    """The steps, with no Node joining later than its token was revoked because of it.
+
+    Operator and bystander watch the same cluster, and the operator may have acted before the bystander hears.
+    """
+    owners = {token.id: life.name for life in lives for token in life.tokens}
+    revoked: dict[str, list[datetime]] = {}
+    for act in acts:
+        owner = owners.get(act.name.removeprefix("bootstrap-token-"))
+        if act.action == "RevokeToken" and act.took_effect and owner:
+            revoked.setdefault(of_node(act.at, _JOINED, owner).text, []).append(act.at)
+
+    def told(step: Step) -> Step:
+        earlier = [at for at in revoked.get(step.text, ()) if at < step.at <= at + _LATER]
+        return replace(step, at=min(earlier)) if earlier else step
+
+    return [told(step) for step in steps]
 
 
 def of_acts(acts: Iterable[Act]) -> list[Step]:
@@ -70,7 +112,7 @@ def of_acts(acts: Iterable[Act]) -> list[Step]:
         if act.took_effect and act.action in _ACTS:
             one, many = _ACTS[act.action]
             text = one.format(resource=_short(act.resource), name=act.name)
-            steps.append(Step(act.at, text, act.cause, act.action, many))
+            steps.append(Step(act.at, text, act.cause, act.action, many, Rank.ACT))
     return steps
 
 
@@ -82,14 +124,26 @@ def of_announcements(announcements: Iterable[Announcement]) -> list[Step]:
             f"Compute Engine: {each.method} {each.name}",
             kind=each.method,
             many=f"Compute Engine: {each.method} of {{n}} VMs",
+            rank=Rank.ANNOUNCED,
         )
         for each in announcements
     ]
 
 
-def condense(steps: Sequence[Step]) -> list[Step]:
-    """In the order of time; many neighbours of one kind as one line, at the time of the last of them."""
-    ordered = sorted(steps, key=lambda step: step.at)
+def shown(at: datetime, zero: datetime) -> float:
+    """The time of a step as it is told: seconds since `zero`, to the hundredth."""
+    return round((at - zero).total_seconds(), 2)
+
+
+def condense(steps: Sequence[Step], zero: datetime) -> list[Step]:
+    """In the order of the times shown, causes first; many neighbours of one kind as one, at the time of the last.
+
+    What user and fate do parts the story: it answers all that was before, and all that is after answers it.
+    """
+    by_time = sorted(steps, key=lambda step: step.at)
+    parts = accumulate(step.rank is Rank.SAID for step in by_time)
+    in_parts = zip(parts, by_time, strict=True)
+    ordered = [step for _, step in sorted(in_parts, key=lambda it: (it[0], shown(it[1].at, zero), it[1].rank))]
     told: list[Step] = []
     for _, neighbours in groupby(ordered, key=lambda step: (step.kind, step.many) if step.many else id(step)):
         group = list(neighbours)

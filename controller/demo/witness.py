@@ -58,6 +58,7 @@ class Witness:
     now: Callable[[], datetime]
     on_ready: Callable[[datetime, Ready], None] = lambda _at, _ready: None
     on_node: Callable[[datetime, str, str], None] = lambda _at, _what, _node: None
+    on_gone: Callable[[datetime], None] = lambda _at: None
     group: Told | None = None
     group_deleted: bool = False
     nodes: dict[str, NodeLife] = field(default_factory=dict)
@@ -90,7 +91,9 @@ class Witness:
         before = self.ready
         self.group_deleted = change == "DELETED"
         self.group = None if self.group_deleted else body
-        if not self.group_deleted and self.ready != before:
+        if self.group_deleted:
+            self.on_gone(self.now())
+        elif self.ready != before:
             self.on_ready(self.now(), self.ready)
         self.changed.set()
 

@@ -1,11 +1,12 @@
 """Ctrl-C or SIGTERM at any moment ends demo, simulator and operator within ten seconds, and no process is left."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,14 +48,21 @@ def demo(mark: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.stdout.close()
 
 
-def read_until(process: subprocess.Popen[str], words: str) -> None:
+def read_until(process: subprocess.Popen[str], words: str) -> str:
     assert process.stdout is not None
     lines = []
     for line in process.stdout:
         lines.append(line)
         if words in line:
-            return
+            return "".join(lines)
     pytest.fail(f"never said {words!r}: {''.join(lines)}")
+
+
+def until(seen: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not seen():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.05)
 
 
 def until_none_is_left(mark: str, seconds: float) -> None:
@@ -87,7 +95,49 @@ def test_a_killed_demo_leaves_nothing_either(request: pytest.FixtureRequest) -> 
 def test_what_is_kept_up_ends_with_a_signal(request: pytest.FixtureRequest) -> None:
     mark = request.node.name
     with demo(mark, "--keep") as process:
-        read_until(process, "Ctrl-C ends everything")
+        said = read_until(process, "Ctrl-C ends everything")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 128 + signal.SIGINT
     assert marked(mark) == []
+    assert "operator uncordons" in said
+    assert "Left behind" not in said
+
+
+def test_of_what_is_kept_up_json_stays_alone_on_stdout(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    mark, stdout, stderr = request.node.name, tmp_path / "stdout", tmp_path / "stderr"
+    with stdout.open("w") as out, stderr.open("w") as err:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "controller.cli", "demo", "--json", "--keep"],
+            stdout=out,
+            stderr=err,
+            env={**os.environ, MARK: mark},
+        )
+    try:
+        until(lambda: "Ctrl-C ends everything" in stderr.read_text(), 60)
+    finally:
+        process.send_signal(signal.SIGINT)
+        code = process.wait(timeout=10)
+    assert code == 128 + signal.SIGINT
+    assert json.loads(stdout.read_text())["ok"]
+    assert "export KUBECONFIG=/" in stderr.read_text()
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.5, 1, 2, 3])
+def test_an_early_ctrl_c_leaves_no_file_and_no_traceback(
+    seconds: float, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    mark = request.node.name
+    process = subprocess.Popen(
+        [sys.executable, "-m", "controller.cli", "demo"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, MARK: mark, "TMPDIR": str(tmp_path)},
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=seconds)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=10)
+    assert (process.returncode, said) == (128 + signal.SIGINT, "")
+    assert marked(mark) == []
+    assert list(tmp_path.iterdir()) == []

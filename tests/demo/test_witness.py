@@ -1,5 +1,6 @@
 """What a bystander sees in the cluster."""
 
+from datetime import datetime
 from typing import Any
 
 from controller.demo.witness import NOT_SAID, NodeLife, Ready, TokenSecret, Witness
@@ -38,9 +39,10 @@ def test_a_node_lives_from_its_registration_to_its_deletion() -> None:
     assert witness.living() == {"vm-a": witness.nodes["u2"]}
 
 
-def test_ready_is_told_when_it_changes() -> None:
+def test_ready_is_told_when_it_changes_and_the_end_once() -> None:
     told: list[Ready] = []
-    witness = Witness(lambda: at(0), on_ready=lambda _at, ready: told.append(ready))
+    gone: list[datetime] = []
+    witness = Witness(lambda: at(0), on_ready=lambda _at, ready: told.append(ready), on_gone=gone.append)
     assert witness.ready == NOT_SAID
     witness.see_group("ADDED", {"metadata": {"name": "g"}})
     witness.see_group("MODIFIED", group("False", "Stockout"))
@@ -49,6 +51,7 @@ def test_ready_is_told_when_it_changes() -> None:
     witness.see_group("DELETED", group())
     assert told == [Ready("False", "Stockout", "m", 1), Ready("True", "Ready", "m", 1)]
     assert witness.group_deleted
+    assert gone == [at(0)]
 
 
 def test_of_a_token_secret_only_its_birth_is_kept() -> None:
