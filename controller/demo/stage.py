@@ -38,6 +38,8 @@ class Stage:
 async def stage(options: DemoOptions, folder: Path, say: Callable[[str], None]) -> AsyncIterator[Stage]:
     """Raise the curtain, and `say` how far it is; on leaving, the operator goes first, to let go of its Lease."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(ENV_PREFIX)}
+    # A process that is ended while it starts cannot clean up; what it leaves goes with the folder.
+    inherited["TMPDIR"] = str(folder)
     async with AsyncExitStack() as stack:
         say("Starting the simulated Google Cloud and Kubernetes ...")
         command = [*_PROGRAM, "simulator", "--seed", str(options.seed), "--pubsub", options.pubsub]

@@ -23,7 +23,7 @@ REPORT = Report(
 
 def printed(report: Report, *steps: Step) -> str:
     pipe = io.StringIO()
-    screen = Screen(Console(file=pipe, width=40))
+    screen = Screen(Console(file=pipe, width=80))
     screen.start(at(0))
     screen.tell(steps)
     screen.end(report)

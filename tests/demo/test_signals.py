@@ -122,7 +122,7 @@ def test_of_what_is_kept_up_json_stays_alone_on_stdout(request: pytest.FixtureRe
     assert "export KUBECONFIG=/" in stderr.read_text()
 
 
-@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.5, 1, 2, 3])
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.5, 1, 1.5, 2, 2.5, 3])
 def test_an_early_ctrl_c_leaves_no_file_and_no_traceback(
     seconds: float, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
