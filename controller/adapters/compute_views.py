@@ -86,6 +86,7 @@ def mig_view(ref: ResourceRef, mig: Any) -> ResourceView:
         bulk_in_progress=bulk.in_progress,
         bulk_error=bulk_errors[0] if bulk_errors else None,
         topologies=MappingProxyType(topologies),
+        is_bulk=mig.target_size_policy.mode == "BULK",
     )
     return ResourceView(ref, _id(mig.id), mig.description, mig=view)
 

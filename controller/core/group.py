@@ -6,13 +6,13 @@ Children first, then hosts: tokens, Nodes, cordons. Deletion is `teardown`, the 
 from datetime import datetime
 
 from controller.api.constants import FINALIZER, REFERENCE_FINALIZERS
-from controller.api.reasons import Reason
 from controller.api.resources import RecoveryPolicy
 from controller.core.actions import Action, CreateChild, DeleteChild, DeleteStaleNode, SetFinalizers
 from controller.core.children import child_key, child_manifest, endpoint_of, wanted_kinds
 from controller.core.follow_up import follow_up
 from controller.core.join import HostState, Phase
 from controller.core.model import Key, Kind, Scope
+from controller.core.moving import vanished
 from controller.core.node_labels import node_actions
 from controller.core.plan import Plan, Policy, Recheck
 from controller.core.slice_health import cordon_actions, cordon_all
@@ -77,16 +77,10 @@ def _must_recreate(snapshot: GroupSnapshot, states: tuple[HostState, ...]) -> bo
     """A slice that nobody brings back stays down until its MIG is deleted and made again (facts: GCE 6.2)."""
     if not snapshot.is_bulk or snapshot.group.spec.recovery_policy != RecoveryPolicy.RECREATE_SLICE:
         return False
-    stays_down = any(state.phase is Phase.FAILED and _stays_down(snapshot, state) for state in states)
+    # Without any VM left it may also be that none was made yet.
+    in_part = snapshot.mig is not None and 0 < vanished(snapshot.mig) < snapshot.mig.target_size
+    stays_down = in_part or any(snapshot.stays_down(state) for state in states)
     return stays_down and not any(state.phase is Phase.PROVISIONING for state in states)
-
-
-def _stays_down(snapshot: GroupSnapshot, state: HostState) -> bool:
-    """Compute Engine restarts hosts that it failed or maintained; not Spot ones, nor one that shut itself down."""
-    instance, hint = state.host.instance, state.host.hint
-    if instance is None or instance.status != "TERMINATED":
-        return False
-    return snapshot.is_spot or (hint is not None and hint[0] in {Reason.PREEMPTED, Reason.GUEST_TERMINATED})
 
 
 def _hosts(snapshot: GroupSnapshot, states: tuple[HostState, ...], policy: Policy, now: datetime) -> list[Action]:

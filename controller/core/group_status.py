@@ -16,6 +16,7 @@ from controller.core.children import wanted_kinds
 from controller.core.failures import Rejected
 from controller.core.join import HostState, Phase
 from controller.core.model import Kind
+from controller.core.moving import vanished
 from controller.core.snapshot import GroupSnapshot
 from controller.core.teardown import teardown_stage
 from controller.core.verdicts import Verdict, creation_verdict
@@ -82,6 +83,7 @@ def ready_verdict(snapshot: GroupSnapshot, states: Sequence[HostState], outcomes
         _refused_action(outcomes),
         _no_capacity(snapshot),
         _lost(snapshot, states),
+        _vanished(snapshot),
     ):
         if verdict is not None:
             return verdict
@@ -145,15 +147,23 @@ def _lost(snapshot: GroupSnapshot, states: Sequence[HostState]) -> Verdict | Non
     first = troubled[0]
     more = f" (and {len(troubled) - 1} more)" if len(troubled) > 1 else ""
     message = f"host {first.host.name}{more}: {first.message}"
-    if snapshot.is_bulk and first.lost and snapshot.group.spec.recovery_policy == RecoveryPolicy.MANUAL:
+    if snapshot.is_bulk and snapshot.stays_down(first):
         message += _how_it_comes_back(snapshot)
     return Verdict("False", first.reason, message[:1000])
 
 
+def _vanished(snapshot: GroupSnapshot) -> Verdict | None:
+    count = vanished(snapshot.mig) if snapshot.mig is not None and snapshot.is_bulk else 0
+    if not count:
+        return None
+    message = f"{count} of {snapshot.group.spec.node_count} VMs were deleted{_how_it_comes_back(snapshot)}"
+    return Verdict("False", Reason.INSTANCE_LOST, message)
+
+
 def _how_it_comes_back(snapshot: GroupSnapshot) -> str:
-    if snapshot.is_spot:
-        return "; a preempted slice stays down: set spec.recoveryPolicy to RecreateSlice, or apply the group anew"
-    return ""
+    if snapshot.group.spec.recovery_policy != RecoveryPolicy.MANUAL:
+        return ""
+    return "; the slice stays down: set spec.recoveryPolicy to RecreateSlice, or apply the group anew"
 
 
 def _two_claimants(snapshot: GroupSnapshot) -> Verdict | None:

@@ -62,6 +62,8 @@ class MigView:
     bulk_error: OperationError | None = None
     #: acceleratorTopology -> state (ACTIVE, ACTIVATING, FAILED, ...).
     topologies: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    #: Its VMs are made all at once, and none of them anew (BULK).
+    is_bulk: bool = False
 
     @property
     def running(self) -> int:

@@ -16,11 +16,11 @@ from sinks.intake.events import Event, EventKind, Phase, Resource
 _RESOURCE_KINDS = {Resource.GROUP: Kind.MIG, Resource.TEMPLATE: Kind.TEMPLATE, Resource.POLICY: Kind.POLICY}
 
 #: What kind of trouble an event names. It explains a loss that the API confirms; it never makes one.
-_HINTS: Mapping[EventKind, Reason] = {
-    EventKind.PREEMPTED: Reason.PREEMPTED,
-    EventKind.HOST_ERROR: Reason.HOST_ERROR,
-    EventKind.HOST_MAINTENANCE: Reason.HOST_MAINTENANCE,
-    EventKind.GUEST_TERMINATED: Reason.GUEST_TERMINATED,
+_HINTS: Mapping[EventKind, tuple[Reason, str]] = {
+    EventKind.PREEMPTED: (Reason.PREEMPTED, "Compute Engine preempted the VM"),
+    EventKind.HOST_ERROR: (Reason.HOST_ERROR, "the machine under the VM failed"),
+    EventKind.HOST_MAINTENANCE: (Reason.HOST_MAINTENANCE, "the VM was stopped for maintenance of its host"),
+    EventKind.GUEST_TERMINATED: (Reason.GUEST_TERMINATED, "the VM was shut down from inside"),
 }
 
 #: Steps of the bootstrap log after which something may be there to see. The others are steps of the same wait.
@@ -128,5 +128,7 @@ def _hint(event: Event) -> Hint | None:
         return Hint(
             event.instance_id, Reason.BOOTSTRAP_FAILED, event.reason[:500] or "the startup script gave no reason"
         )
-    reason = _HINTS.get(event.kind)
-    return None if reason is None else Hint(event.instance_id, reason, event.reason[:500] or event.cause)
+    if event.kind not in _HINTS:
+        return None
+    reason, words = _HINTS[event.kind]
+    return Hint(event.instance_id, reason, event.reason[:500] or words)

@@ -123,6 +123,7 @@ async def test_a_mig_is_read_with_its_counts_its_bulk_request_and_its_topologies
         "id": "5",
         "selfLink": "https://x/mig",
         "targetSize": 4,
+        "targetSizePolicy": {"mode": "BULK"},
         "baseInstanceName": "slice-mig-01234567",
         "instanceTemplate": "https://x/template",
         "status": status,
@@ -135,6 +136,7 @@ async def test_a_mig_is_read_with_its_counts_its_bulk_request_and_its_topologies
         bulk_in_progress=True,
         bulk_error=OperationError("ZONE_RESOURCE_POOL_EXHAUSTED", "none left"),
         topologies={"2x2x2": "ACTIVATING"},
+        is_bulk=True,
     )
     assert await cloud.get(MIG) == ResourceView(MIG, "5", mig=view)
 

@@ -268,6 +268,20 @@ def test_a_slice_is_made_anew_when(hosts: tuple[Host, ...], group: TPUNodeGroup,
     assert decided.actions == ((deletion,) if deleted else ())
 
 
+@pytest.mark.parametrize(
+    ("counts", "deleted"),
+    [
+        pytest.param({"running": 1, "nonExistent": 1}, True, id="a VM of it was deleted"),
+        pytest.param({"nonExistent": 2}, False, id="not when no VM was made yet"),
+    ],
+)
+def test_a_slice_in_part_is_made_anew_when(counts: dict[str, int], deleted: bool) -> None:  # noqa: FBT001
+    mig = MigView(2, is_stable=True, counts=counts, is_bulk=True)
+    decided = plan(make_snapshot(*[LEFT][: counts.get("running", 0)], group=RECREATE, mig=mig))
+    deletion = DeleteChild(child_key(GROUP, Kind.MIG), "uid-ManagedInstanceGroup")
+    assert decided == Plan((deletion,) if deleted else ())
+
+
 def test_the_nodes_of_a_mig_that_is_being_deleted_are_cordoned() -> None:
     group = make_single_hosts()
     mig = make_child(Kind.MIG, group=group, deleting=True)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.api.reasons import Reason
-from controller.api.resources import NodeStatus, NodeSummary, TPUNodeGroupStatus
+from controller.api.resources import NodeStatus, NodeSummary, TPUNodeGroup, TPUNodeGroupStatus
 from controller.core.actions import InjectToken, Outcome
 from controller.core.failures import Failure, Rejected, Retry
 from controller.core.group_status import group_status, only_details_differ, ready_verdict
@@ -206,10 +206,23 @@ def test_a_preempted_slice_says_what_brings_it_back() -> None:
         "False",
         "Preempted",
         (
-            f"host {vm()}: it was preempted; a preempted slice stays down: "
+            f"host {vm()}: it was preempted; the slice stays down: "
             "set spec.recoveryPolicy to RecreateSlice, or apply the group anew"
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("group", "advice"),
+    [
+        (make_group(), "; the slice stays down: set spec.recoveryPolicy to RecreateSlice, or apply the group anew"),
+        (make_group(recoveryPolicy="RecreateSlice"), ""),
+    ],
+)
+def test_a_slice_whose_vm_was_deleted_says_so(group: TPUNodeGroup, advice: str) -> None:
+    mig = MigView(2, is_stable=True, counts={"running": 1, "nonExistent": 1}, is_bulk=True)
+    snapshot = make_snapshot(B, group=group, children=children(group=group), mig=mig)
+    assert ready(snapshot) == ("False", "InstanceLost", f"1 of 2 VMs were deleted{advice}")
 
 
 def test_a_refusal_of_an_action_is_told_and_passing_trouble_is_not() -> None:

@@ -80,6 +80,12 @@ def test_some_events_leave_a_reason_for_a_loss_of_this_incarnation(kind: EventKi
     )
 
 
+def test_a_loss_that_comes_without_words_is_given_some() -> None:
+    found = route(event(EventKind.GUEST_TERMINATED, Phase.ONLY), make_index(), NOW)
+    assert found is not None
+    assert found.hint == Hint("1001", Reason.GUEST_TERMINATED, "the VM was shut down from inside")
+
+
 def test_a_vm_that_says_it_failed_leaves_its_own_reason() -> None:
     told = event(EventKind.BOOTSTRAP, Phase.ONLY, step="failed", reason="kubeadm: no")
     assert route(told, make_index(), NOW) == Route(
