@@ -20,6 +20,13 @@ def shell_lines(environment: Mapping[str, str]) -> str:
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in environment.items())
 
 
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"cannot write to {file}: {error.strerror}") from None
+
+
 def command(  # noqa: PLR0913 - one for each option
     *,
     seed: SeedOption = 1,
@@ -91,7 +98,7 @@ def command(  # noqa: PLR0913 - one for each option
     def ready(described: dict[str, Any]) -> None:
         if env_file:
             # First: whoever has read the line finds the file.
-            env_file.write_text(shell_lines(described["env"]), encoding="utf-8")
+            _write(env_file, shell_lines(described["env"]))
         announce(described)
 
     try:
