@@ -184,6 +184,10 @@ class Leadership:
     async def _renew_in_time(self) -> None:
         while (left := self._deadline - self._clock.monotonic()) > 0:
             await self._clock.sleep(min(self._pause(), left))
+            if self._clock.monotonic() >= self._deadline:
+                # Slept too long: the process was stopped, or its machine was. What was refused in between by `check`
+                # is not taken up again, so a late renewal would lead without doing its work.
+                return
             try:
                 await self._renew()
             except Failure as failure:

@@ -265,6 +265,19 @@ async def test_the_deadline_counts_from_before_the_renewal_was_sent(started: lis
     assert not leader.is_leader
 
 
+async def test_a_process_that_was_stopped_past_its_deadline_does_not_renew_although_nobody_took_over(
+    started: list[Leadership],
+) -> None:
+    store, clock = MemoryLease(held_by("")), SteppedClock()
+    leader = Leadership(store, clock, NoJitter(), "pod-a")
+    started.append(leader)
+    await leader.acquire()
+    updates = store.updates
+    await clock.passes(20.0)
+    assert leader.lost.is_set()
+    assert store.updates == updates
+
+
 async def test_a_renewal_whose_answer_was_lost_is_found_and_goes_on(started: list[Leadership]) -> None:
     store, clock = MemoryLease(), SteppedClock()
     leader = Leadership(store, clock, NoJitter(), "pod-a")
