@@ -138,6 +138,8 @@ def test_an_early_ctrl_c_leaves_no_file_and_no_traceback(
         process.wait(timeout=seconds)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=10)
-    assert (process.returncode, said) == (128 + signal.SIGINT, "")
+    # Before Python itself listens, the signal ends the process; to a shell both are 130.
+    assert process.returncode in {128 + signal.SIGINT, -signal.SIGINT}
+    assert said == ""
     assert marked(mark) == []
     assert list(tmp_path.iterdir()) == []
