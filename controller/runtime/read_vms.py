@@ -54,6 +54,8 @@ class VmReader:
         await self._settle_injections(ref, memory, named, wake)
         if _must_list_members(memory, named, wake):
             memory.take_members(await self._rows(ref))
+        # Only the absence of a Node's VM means anything: names that forged events made up are not kept.
+        memory.absent &= known
 
     async def _has_moved(self, ref: ResourceRef, memory: GroupMemory, wake: Wake) -> bool:
         view = await read_resource(self._env, ref)

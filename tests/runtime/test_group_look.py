@@ -325,6 +325,12 @@ async def test_a_vm_that_is_not_found_though_its_row_says_that_it_runs_costs_no_
     assert life.ready == ("True", "Ready")
 
 
+async def test_a_name_that_an_event_made_up_is_not_kept() -> None:
+    life = await ready_life()
+    await life.look(wake(Scope.INSTANCES, vm("zzzz")))
+    assert (life.reads, life.env.knowledge.memory(GROUP_KEY).absent) == (["get_instance"], set())
+
+
 async def test_a_mig_that_was_read_is_told_to_its_child() -> None:
     life = await ready_life()
     life.posts.clear()
