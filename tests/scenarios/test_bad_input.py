@@ -87,7 +87,8 @@ async def test_decode_says_why_a_message_cannot_be_read(tmp_path: Path) -> None:
     for file, (data, _) in zip(files, MESSAGES, strict=True):
         file.write_bytes(data)
     code, out, error = await run("events", "decode", *map(str, files))
-    assert (code, error) == (0, "")
+    named = [f"tpu-node-group: {file}: {reason}" for file, (_, reason) in zip(files, MESSAGES, strict=True)]
+    assert (code, error.splitlines()) == (0, named)
     said = [json.loads(line) for line in out.splitlines()]
     assert said == [{"outcome": "unreadable", "reason": reason} for _, reason in MESSAGES]
 
