@@ -32,11 +32,12 @@ def is_quota(code: str) -> bool:
 
 
 def _retry(message: str, code: str) -> Failure:
-    return Retry(message, code, unknown_outcome=False)
+    return Retry(f"{message} It is tried again.", code, unknown_outcome=False)
 
 
 def _rate(message: str, code: str) -> Failure:
-    return Retry(message, code, after=timedelta(seconds=60), unknown_outcome=False)
+    said = f"{message} A rate limit is used up; it is tried again in the next minute."
+    return Retry(said, code, after=timedelta(seconds=60), unknown_outcome=False)
 
 
 def _stockout(message: str, code: str) -> Failure:
