@@ -16,7 +16,7 @@ from tests.scenarios.harness import PATIENCE, Bench, Calls, until
 #: A world in a hurry: what is tested with it are faults, not durations.
 HURRY: Final = ("--timings", "0.3", "--log-latency", "0.3")
 #: An operator that tries again soon.
-IMPATIENT: Final = {"retry_first": "300ms", "retry_max": "2s", "rejected_retry": "2s"}
+IMPATIENT: Final[dict[str, Any]] = {"retry_first": "300ms", "retry_max": "2s", "rejected_retry": "2s"}
 
 SLICE: Final[Json] = changed(sample("01-reservation-bulk-2x2x2.yaml"), {"metadata.name": "slice"})
 SINGLES: Final[Json] = changed(sample("04-independent-single-hosts.yaml"), {"metadata.name": "singles"})
