@@ -9,8 +9,10 @@ READY := $(VENV)/.ready
 ARGS ?=
 SCRIPTS = .ci/run $(shell find controller simulator deploy terraform tests -name '*.sh' -not -path '*/.terraform/*')
 SLOW := slow or emulator or kubectl
+#: Sweeps of faults over whole lives: on demand, not with every change.
+FAULTS := faults
 
-.PHONY: help env demo test test-slow check docs docs-check crds lock clean
+.PHONY: help env demo test test-slow test-faults check docs docs-check crds lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -33,10 +35,13 @@ demo: $(READY) ## Show a TPU slice from apply to deleted, on this machine alone
 	@$(BIN)/tpu-node-group demo $(ARGS)
 
 test: $(READY) ## Run the tests (those that need nothing but Python)
-	@$(BIN)/python -m pytest -q -m "not ($(SLOW))" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "not ($(SLOW) or $(FAULTS))" $(ARGS)
 
 test-slow: $(READY) ## Run the others: long ones, and those that need kubectl, Java or the Pub/Sub emulator
-	@$(BIN)/python -m pytest -q -m "$(SLOW)" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "($(SLOW)) and not $(FAULTS)" $(ARGS)
+
+test-faults: $(READY) ## Fail, lose and delay calls and events in whole lives (minutes)
+	@$(BIN)/python -m pytest -q -m "$(FAULTS)" $(ARGS)
 
 check: $(READY) ## Lint, types, layers, shell scripts
 	@$(BIN)/ruff check .
