@@ -100,7 +100,6 @@ async def _events_of(stage: Bench, group: str) -> set[str]:
     return {event["reason"] for event in events}
 
 
-@pytest.mark.slow
 async def test_forged_events_for_vms_that_boot_keep_none_of_them_from_joining(stage: Bench) -> None:
     before = await stage.control.state()
     await stage.cluster.create(SLICE)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ import pytest
 
 from controller.demo.processes import Child
 from tests.scenarios.faults import HURRY, IMPATIENT, SINGLES, SLICE, assert_tokens_were_single, until_ready
-from tests.scenarios.harness import Bench, bench
+from tests.scenarios.harness import Bench, bench, log_lines
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +40,16 @@ async def a_second(world: Bench) -> AsyncIterator[tuple[Child, Path]]:
         await first.stop()
 
 
+async def writes_of(world: Bench) -> list[str]:
+    """The calls that may change something, as the second replica itself has counted them, and its acts."""
+    metrics = (await world.ask_operator("/metrics"))[1]
+    called = re.findall(r'_calls_total\{[^}]*method="([^"]+)"', metrics)
+    assert called, metrics
+    assert world.operator is not None
+    acts = [line["action"] for line in log_lines(world.operator.log) if "action" in line]
+    return [method for method in called if not method.startswith(("get ", "list ", "watch "))] + acts
+
+
 async def test_a_replica_that_waits_writes_nothing_and_takes_over_when_the_first_is_killed(world: Bench) -> None:
     await world.start_operator(**IMPATIENT, **LEASE)
     before = await world.control.state()
@@ -53,6 +64,7 @@ async def test_a_replica_that_waits_writes_nothing_and_takes_over_when_the_first
         await until_ready(world, "singles")
         during = (await world.control.calls()).since(calls)
         assert during.effective()["instanceGroupManagers.insert"] == 1
+        assert await writes_of(world) == []
         os.killpg(first.process.pid, signal.SIGKILL)
         await world.said("operating", 20)
         for name in ("slice", "singles"):
