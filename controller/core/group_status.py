@@ -149,6 +149,8 @@ def _lost(snapshot: GroupSnapshot, states: Sequence[HostState]) -> Verdict | Non
     message = f"host {first.host.name}{more}: {first.message}"
     if snapshot.is_bulk and snapshot.stays_down(first):
         message += _how_it_comes_back(snapshot)
+    elif snapshot.is_bulk and first.phase is Phase.FAILED and first.reason == Reason.GUEST_TERMINATED:
+        message += "; the slice stays down: start the VM, or apply the group anew"
     return Verdict("False", first.reason, message[:1000])
 
 

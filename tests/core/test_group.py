@@ -241,7 +241,9 @@ def test_a_vm_that_runs_under_a_name_of_ours_and_is_not_listed_is_asked_about_ag
 
 TAKEN = make_host("aaaa", make_instance(status="TERMINATED"), make_node(cordoned_by=MARK))
 LEFT = ready_host("bbbb", "1002", cordoned_by=MARK)
-RECREATE = make_group(recoveryPolicy="RecreateSlice")
+SPOT = {"machineType": "tpu7x-standard-4t", "provisioningModel": "SPOT"}
+RECREATE = make_group(recoveryPolicy="RecreateSlice", instanceConfig=SPOT)
+ON_DEMAND = make_group(recoveryPolicy="RecreateSlice")
 PREEMPTED = replace(TAKEN, hint=(Reason.PREEMPTED, "Instance was preempted."))
 FAILED = replace(TAKEN, hint=(Reason.HOST_ERROR, "Instance terminated by Compute Engine."))
 
@@ -250,8 +252,10 @@ FAILED = replace(TAKEN, hint=(Reason.HOST_ERROR, "Instance terminated by Compute
     ("hosts", "group", "deleted"),
     [
         pytest.param((PREEMPTED, LEFT), RECREATE, True, id="a VM was taken and the policy says so"),
-        pytest.param((PREEMPTED, LEFT), GROUP, False, id="not when the policy is Manual"),
-        pytest.param((FAILED, LEFT), RECREATE, False, id="not when Compute Engine restarts the VM by itself"),
+        pytest.param((TAKEN, LEFT), RECREATE, True, id="a VM was taken and no event told"),
+        pytest.param((PREEMPTED, LEFT), make_group(instanceConfig=SPOT), False, id="not when the policy is Manual"),
+        pytest.param((FAILED, LEFT), ON_DEMAND, False, id="not when Compute Engine restarts the VM by itself"),
+        pytest.param((PREEMPTED, LEFT), ON_DEMAND, False, id="not for what an event says of a VM that is not Spot"),
         pytest.param((LEFT,), RECREATE, False, id="not when no VM was taken"),
         pytest.param(
             (PREEMPTED, make_host("bbbb", make_instance("bbbb", id="1002", status="STAGING"))),

@@ -212,6 +212,15 @@ def test_a_preempted_slice_says_what_brings_it_back() -> None:
     )
 
 
+def test_a_slice_whose_host_shut_itself_down_says_what_brings_it_back() -> None:
+    lost = make_host("aaaa", make_instance(status="TERMINATED"), hint=(Reason.GUEST_TERMINATED, "it shut itself down"))
+    assert ready(make_snapshot(lost, B)) == (
+        "False",
+        "GuestTerminated",
+        f"host {vm()}: it shut itself down; the slice stays down: start the VM, or apply the group anew",
+    )
+
+
 @pytest.mark.parametrize(
     ("group", "advice"),
     [
