@@ -34,6 +34,8 @@ _CUSTOM: Final = f"/apis/{API_VERSION}"
 _CORE: Final = "/api/v1"
 #: Seconds for which the CA's hashes are kept: it is rotated once in years, and read for each token.
 _CA_CACHE: Final = 60.0
+#: Seconds for which the version is kept: an upgrade is noticed by a look after that.
+_VERSION_CACHE: Final = 300.0
 _COMPONENT: Final = "tpu-node-group-controller"
 
 
@@ -47,6 +49,8 @@ class KubeCluster:
         self._watching: asyncio.Task[None] | None = None
         self._hashes: tuple[str, ...] = ()
         self._hashes_until = 0.0
+        self._version = ""
+        self._version_until = 0.0
 
     async def open(self) -> None:
         """Begin to follow the signatures of cluster-info."""
@@ -136,6 +140,18 @@ class KubeCluster:
             self._hashes = ca_hashes_of((found.get("data") or {}).get("ca.crt") or "")
             self._hashes_until = self._clock.monotonic() + _CA_CACHE
         return self._hashes
+
+    async def version(self) -> str:
+        """What /version says (`v1.36.3`), kept for minutes; "" where an administrator forbids to ask."""
+        if self._clock.monotonic() >= self._version_until:
+            try:
+                found = await self._client.call(Call("get", "version", "/version"))
+                self._version = str(found.get("gitVersion") or "")
+            except Rejected as failure:
+                log.warning("the control plane's version is not known: skew is left to kubeadm", failure=str(failure))
+                self._version = ""
+            self._version_until = self._clock.monotonic() + _VERSION_CACHE
+        return self._version
 
     async def label_node(self, name: str, uid: str, labels: Mapping[str, str]) -> None:
         """Merge labels into a Node with this UID."""

@@ -14,6 +14,7 @@ from controller.core.hosts import bears_name_rightly, match_hosts
 from controller.core.model import Key, Kind, Scope, Wake
 from controller.core.names import child_name, ownership_mark
 from controller.core.observed import NodeView, OperationView, ResourceRef, ResourceView, TemplateView
+from controller.core.skew import skew_rejection
 from controller.core.snapshot import Child, GroupSnapshot
 from controller.core.validate import brought_template_rejection, group_rejection, template_rejection
 from controller.runtime.custom_resources import owner_of
@@ -37,13 +38,11 @@ class Observer:
         memory = self._env.knowledge.memory(key)
         ref = child_ref(group, Kind.MIG)
         children = self._children(group)
-        rejection = group_rejection(group)
         if Kind.MIG not in children:
             memory.reset(self._known_names(key, ref))
         elif link_of(children[Kind.MIG][1]):
             await self._vms.read(ref, memory, self._known_names(key, ref), wake)
-        if group.spec.instance_template_uri and rejection is None:
-            rejection = await self._brought_template(group, memory)
+        rejection = await self._rejection(group, memory, made=Kind.MIG in children)
         now = self._env.clock.now()
         seen = self._env.knowledge.seen.get(ref.path)
         mig = seen.view.mig if seen is not None and seen.view is not None else None
@@ -132,6 +131,17 @@ class Observer:
     def _known_names(self, key: Key, ref: ResourceRef) -> set[str]:
         names = {node.name for node in self._env.knowledge.nodes_of(ref.name)}
         return names | {token.instance for token in self._env.knowledge.vault.of_group(key)}
+
+    async def _rejection(self, group: TPUNodeGroup, memory: GroupMemory, *, made: bool) -> str | None:
+        """Why the group cannot work; `made`: its VMs were asked for already."""
+        bootstrap = group.spec.bootstrap_kubernetes
+        rejection = group_rejection(group)
+        if group.spec.instance_template_uri and rejection is None:
+            rejection = await self._brought_template(group, memory)
+        if bootstrap and not made and rejection is None:
+            # Only before any VM is made: an upgrade of the control plane must not strand a group that lives.
+            rejection = skew_rejection(bootstrap.version, await self._env.cluster.version())
+        return rejection
 
     async def _brought_template(self, group: TPUNodeGroup, memory: GroupMemory) -> str | None:
         """Read the brought template once (its content never changes), and say what is wrong with it."""

@@ -132,6 +132,10 @@ class Cluster(Protocol):
         """`sha256:<hex>` of every certificate in kube-root-ca.crt."""
         ...
 
+    async def version(self) -> str:
+        """The control plane's version as it says it (`v1.36.3`), kept for a while; "" where we may not ask."""
+        ...
+
     async def label_node(self, name: str, uid: str, labels: Mapping[str, str]) -> None:
         """Merge labels into a Node with this UID."""
         ...

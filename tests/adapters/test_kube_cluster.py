@@ -293,6 +293,21 @@ async def test_a_config_map_without_a_certificate_is_rejected(cluster: KubeClust
         await cluster.ca_hashes()
 
 
+async def test_the_version_is_asked_for_and_kept_for_five_minutes(
+    cluster: KubeCluster, server: ScriptedServer, clock: FakeClock
+) -> None:
+    for version in ("v1.35.2", "v1.36.0"):
+        server.answer("GET", "/version", {"major": "1", "gitVersion": version})
+    seen = [await cluster.version(), await cluster.version()]
+    clock.advance(300)
+    assert [*seen, await cluster.version()] == ["v1.35.2", "v1.35.2", "v1.36.0"]
+
+
+async def test_a_version_that_may_not_be_asked_for_is_not_known(cluster: KubeCluster, server: ScriptedServer) -> None:
+    server.answer("GET", "/version", refused(403, "Forbidden"), status=403)
+    assert await cluster.version() == ""
+
+
 async def test_a_node_is_labelled_cordoned_and_freed_under_its_uid(
     cluster: KubeCluster, server: ScriptedServer
 ) -> None:

@@ -99,6 +99,33 @@ async def test_a_spec_that_cannot_work_is_refused_without_a_call() -> None:
     assert world.cloud.calls == []
 
 
+class Bootstrapping(World):
+    """A group of ours on a control plane of some version, before it has a child."""
+
+    def __init__(self, control_plane: str) -> None:
+        super().__init__()
+        self.cluster.control_plane = control_plane
+
+    async def rejection(self) -> str | None:
+        """Why the group cannot work, after a look."""
+        return (await Observer(self.env).group(GROUP_KEY, GROUP, wake(Scope.SPEC))).rejection
+
+
+async def test_a_group_of_a_version_that_the_control_plane_does_not_take_is_refused() -> None:
+    assert "takes nodes of 1.33 to 1.36" in (await Bootstrapping("v1.36.3").rejection() or "")
+
+
+async def test_a_group_of_a_version_that_it_takes_is_not() -> None:
+    assert await Bootstrapping("v1.34.3").rejection() is None
+
+
+async def test_an_upgrade_of_the_control_plane_strands_no_group_that_has_its_vms() -> None:
+    life = await ready_life()
+    life.cluster.control_plane = "v1.40.0"
+    seen = await Observer(life.env).group(GROUP_KEY, life.group, wake(Scope.SPEC))
+    assert seen.rejection is None
+
+
 class Dying(Life):
     """The group, one of its children being deleted."""
 

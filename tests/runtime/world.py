@@ -124,6 +124,7 @@ class FakeCluster(Scripted):
         self.secrets: dict[str, str] = {}
         self.tokens: dict[str, TokenView] = {}
         self.signed = True
+        self.control_plane = "v1.34.1"
         #: What `set_finalizers` and `patch_status` answer.
         self.answer: Json | None = None
 
@@ -173,6 +174,10 @@ class FakeCluster(Scripted):
     async def ca_hashes(self) -> tuple[str, ...]:
         self._note("ca_hashes")
         return ("sha256:aa", "sha256:bb")
+
+    async def version(self) -> str:
+        self._note("version")
+        return self.control_plane
 
     async def label_node(self, name: str, uid: str, labels: Mapping[str, str]) -> None:
         self._note("label_node", name, uid, dict(labels))
