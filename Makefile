@@ -60,9 +60,11 @@ crds: $(READY) ## Write deploy/crds from the models
 	@mkdir -p deploy/crds
 	@$(BIN)/tpu-node-group crds --output-dir deploy/crds
 
-lock: ## Resolve the dependencies anew into requirements.lock (needs uv)
+lock: ## Resolve the dependencies anew into requirements.lock, and the image's (needs uv)
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
 		--python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		--python-version 3.11 --constraint requirements.lock pyproject.toml -o deploy/requirements.lock
 
 clean: ## Remove the environment and everything made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
