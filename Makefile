@@ -9,14 +9,15 @@ READY := $(VENV)/.ready
 ARGS ?=
 SCRIPTS = .ci/run $(shell find controller simulator deploy terraform tests -name '*.sh' -not -path '*/.terraform/*')
 SLOW := slow or emulator or kubectl
-#: Sweeps of faults over whole lives: on demand, not with every change.
+#: Sweeps of faults over whole lives: on demand, not with every change. And what needs a real control plane: apart.
 FAULTS := faults
+PLANE := controlplane
 
-.PHONY: help env demo test test-slow test-faults check docs docs-check crds lock clean
+.PHONY: help env demo test test-slow test-faults control-plane test-control-plane check docs docs-check crds lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' Makefile
 
 env: $(READY) ## Make the environment in .venv (the others do it by themselves)
 
@@ -35,13 +36,19 @@ demo: $(READY) ## Show a TPU slice from apply to deleted, on this machine alone
 	@$(BIN)/tpu-node-group demo $(ARGS)
 
 test: $(READY) ## Run the tests (those that need nothing but Python)
-	@$(BIN)/python -m pytest -q -m "not ($(SLOW) or $(FAULTS))" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "not ($(SLOW) or $(FAULTS) or $(PLANE))" $(ARGS)
 
 test-slow: $(READY) ## Run the others: long ones, and those that need kubectl, Java or the Pub/Sub emulator
-	@$(BIN)/python -m pytest -q -m "($(SLOW)) and not $(FAULTS)" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "($(SLOW)) and not ($(FAULTS) or $(PLANE))" $(ARGS)
 
 test-faults: $(READY) ## Fail, lose and delay calls and events in whole lives (minutes)
-	@$(BIN)/python -m pytest -q -m "$(FAULTS)" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "$(FAULTS) and not $(PLANE)" $(ARGS)
+
+control-plane: ## Build Kubernetes itself for the tests, into a cache (five minutes once; needs Go 1.26)
+	@tests/controlplane/build.sh
+
+test-control-plane: $(READY) control-plane ## Run what needs a real Kubernetes control plane (and kubectl)
+	@$(BIN)/python -m pytest -q -m "$(PLANE)" $(ARGS)
 
 check: $(READY) ## Lint, types, layers, shell scripts
 	@$(BIN)/ruff check .

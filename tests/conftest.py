@@ -1,4 +1,4 @@
-"""What all tests share: the marks of those that `make test` leaves to `make test-slow` and `make test-faults`."""
+"""What all tests share: the marks of those that `make test` leaves to others (CONTRIBUTING.md)."""
 
 import pytest
 
@@ -9,6 +9,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "slow: takes more than a few seconds",
         "emulator: needs Google's Pub/Sub emulator and Java",
         "kubectl: needs kubectl",
+        "controlplane: needs a real Kubernetes control plane (make control-plane)",
         "faults: fails, loses and delays calls and events in whole lives (every test of a file test_faults_*)",
     ):
         config.addinivalue_line("markers", mark)
