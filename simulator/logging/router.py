@@ -8,7 +8,6 @@ import json
 import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from simulator.clock import log_time
 from simulator.faults import EventFault, Faults
@@ -16,20 +15,14 @@ from simulator.logging.kinds import ANY, event_names
 from simulator.logging.latency import Latency
 from simulator.logging.query import Predicate, compile_query
 from simulator.logging.records import LogRecord, LogRecords, key_of
+from simulator.logging.sink_filter import sink_filter
 from simulator.pubsub.topic import EventTopic
 from simulator.seams import Json, Now
 
-__all__ = ["LogRouter", "sink_filter"]
+__all__ = ["LogRouter"]
 
 #: How long a swapped entry waits for one to pass it, unless its fault says otherwise.
 _SWAP_SECONDS = 5.0
-_FILTER = "terraform/modules/event-pipeline/filter.tftpl"
-
-
-def sink_filter() -> str:
-    """The text of the filter that Terraform gives the sink: the packaged copy, else the checkout's."""
-    packaged = Path(__file__).with_name("filter.tftpl")
-    return (packaged if packaged.exists() else Path(__file__).parents[2] / _FILTER).read_text(encoding="utf-8")
 
 
 class LogRouter:

@@ -93,6 +93,6 @@ def written(log: str, **payload: Any) -> dict[str, Any]:
     """An entry that a VM or the operator writes."""
     return {
         "logName": f"projects/my-gcp-project/logs/{log}",
-        "resource": {"type": "gce_instance", "labels": {"instance_id": "1"}},
+        "resource": {"type": "gce_instance", "labels": {"zone": "us-central1-a", "instance_id": "1"}},
         "jsonPayload": payload,
     }

@@ -13,7 +13,7 @@ from simulator.logging import kinds
 from simulator.logging.kinds import event_names, known_event
 from simulator.logging.latency import Latency
 from simulator.logging.query import compile_query
-from simulator.logging.router import sink_filter
+from simulator.logging.sink_filter import sink_filter
 from sinks.intake.entry import decode
 from sinks.intake.events import Event
 from sinks.intake.methods import COLLECTIONS, KINDS
@@ -68,18 +68,31 @@ async def test_an_entry_without_insert_id_and_time_gets_them(logs: Logs) -> None
     assert (len(entry["insertId"]), entry["timestamp"]) == (13, "2026-01-02T03:04:05.678901Z")
 
 
+SYSTEM_EVENT = "projects/p/logs/cloudaudit.googleapis.com%2Fsystem_event"
+
+
+def _named(path: str) -> dict[str, Any]:
+    return {
+        "serviceName": "compute.googleapis.com",
+        "methodName": f"v1.compute.{path.split('/')[-2]}.insert",
+        "resourceName": path,
+    }
+
+
 ADMITTED: list[tuple[dict[str, Any], bool]] = [
     (audit("vm"), True),
     (audit("vm", operation={"first": True}), True),
     (audit("vm", "v1.compute.instances.setMetadata"), False),
     (audit("vm", "v1.compute.instances.setMetadata", severity="ERROR"), True),
-    (audit("vm", "compute.instances.preempted"), True),
+    (audit("vm", "v1.compute.instances.setLabels"), False),
+    (audit("vm", "v1.compute.instances.setLabels", severity="ERROR"), False),
+    (audit("vm", "compute.instances.preempted", logName=SYSTEM_EVENT), True),
+    (audit("vm", "compute.instances.somethingNew", logName=SYSTEM_EVENT), True),
     (audit("vm", resource={"type": "gce_resource_policy"}), True),
     (audit("vm", resource={"type": "gce_disk"}), False),
-    (audit("vm", logName="projects/p/logs/cloudaudit.googleapis.com%2Fsystem_event"), True),
     (audit("vm", logName="projects/p/logs/cloudaudit.googleapis.com%2Fdata_access"), False),
     (audit("vm", protoPayload={"serviceName": "storage.googleapis.com"}), False),
-    (written("tpu-node-bootstrap", step="booted"), True),
+    (written("tpu-node-bootstrap", instance="vm-1", step="booted"), True),
     (written("tpu-node-group-canary", cluster="c"), True),
     (written("tpu-node-group-actions", action="InjectToken"), False),
     (written("stdout"), False),
@@ -101,6 +114,40 @@ def test_of_the_published_samples_the_filter_drops_setmetadata_and_the_foreign_e
     samples["24"] = json.loads(base64.b64decode(samples["24"]["message"]["data"]))
     assert sorted(number for number, entry in samples.items() if not admits(entry)) == ["20", "21", "24"]
     assert len(samples) == 24
+
+
+@pytest.mark.parametrize("version", ["v1.", "beta.", "alpha.", ""])
+def test_the_filter_admits_every_method_that_the_operator_reacts_to(version: str) -> None:
+    admits = compile_query(sink_filter())
+    dropped = []
+    for collection, method in KINDS:
+        name = f"{version}compute.{collection}.{method}"
+        called, reported = audit("x", name), audit("x", name, logName=SYSTEM_EVENT)
+        if not (admits(called) or admits(reported)):
+            dropped.append(name)
+    assert dropped == []
+
+
+NARROWED: list[tuple[dict[str, Any], bool]] = [
+    (audit("train-1"), True),
+    (audit("serve-1"), False),
+    (audit("a-train-1"), False),
+    (audit("train-1", protoPayload=_named("projects/1/zones/us-central1-ab/instances/train-1")), False),
+    (audit("train-1", protoPayload=_named("projects/1/zones/us-central1-b/instances/train-1")), False),
+    (audit("x", protoPayload=_named("projects/1/regions/us-central1/resourcePolicies/train-1")), True),
+    (audit("x", protoPayload=_named("projects/1/regions/us-east1/resourcePolicies/train-1")), False),
+    (audit("x", protoPayload=_named("projects/1/global/instanceTemplates/train-1")), True),
+    (audit("x", protoPayload=_named("projects/1/global/instanceTemplates/serve-1")), False),
+    (written("tpu-node-bootstrap", instance="train-1", step="booted"), True),
+    (written("tpu-node-bootstrap", instance="serve-1", step="booted"), False),
+    (written("tpu-node-group-canary", cluster="c"), True),
+]
+
+
+@pytest.mark.parametrize(("entry", "admitted"), NARROWED)
+def test_a_filter_can_be_narrowed_to_zones_and_names(entry: dict[str, Any], *, admitted: bool) -> None:
+    narrowed = sink_filter(zones="us-central1-a|us-central1-c", regions="us-central1", names="train-|eval-")
+    assert compile_query(narrowed)(entry) is admitted
 
 
 def test_the_events_of_this_world_are_named_as_the_operator_names_them() -> None:
