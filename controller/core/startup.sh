@@ -61,7 +61,7 @@ print(json.dumps({
 declare -A ATTRIBUTES=()
 # Guest agents of Google begin with NONE: no ETag equals it, so the first answer comes at once.
 ETAG=NONE
-PROJECT='' ZONE='' NAME='' INSTANCE_ID='' WORK=''
+PROJECT='' ZONE='' NAME='' INSTANCE_ID='' KUBEADM_VERSION='' WORK=''
 
 say() {
   printf 'tpu-node-bootstrap: %s\n' "$*" >&2
@@ -116,7 +116,7 @@ next_attributes() {
   # printf is a builtin: the body, which holds the token, is no argument of a process.
   while IFS= read -r -d '' key && IFS= read -r -d '' value; do
     fresh[$key]=$value
-  done < <(printf '%s' "$body" | python3 -c "$ATTRIBUTES_FROM_JSON" && printf '.complete\0yes\0')
+  done < <(printf '%s' "$body" | python3 -IS -c "$ATTRIBUTES_FROM_JSON" && printf '.complete\0yes\0')
   # Taken only as a whole: with the new ETag and half of the attributes the next answer would not come. No key has a dot.
   [[ ${fresh[.complete]-} == yes ]] || return 1
   unset 'fresh[.complete]'
@@ -132,10 +132,6 @@ next_attributes_surely() {
   until next_attributes "$1"; do
     sleep 1
   done
-}
-
-attribute() {
-  printf '%s' "${ATTRIBUTES[$1]-}"
 }
 
 wait_for_token() {
@@ -158,8 +154,8 @@ report() {
 
 send_entry() {
   local bearer
-  bearer=$(metadata instance/service-accounts/default/token | python3 -c "$BEARER_FROM_JSON") || return 0
-  python3 -c "$ENTRY_FROM_ARGUMENTS" "$LOG_NAME" "$PROJECT" "$ZONE" "$INSTANCE_ID" "$NAME" "$@" |
+  bearer=$(metadata instance/service-accounts/default/token | python3 -IS -c "$BEARER_FROM_JSON") || return 0
+  python3 -IS -c "$ENTRY_FROM_ARGUMENTS" "$LOG_NAME" "$PROJECT" "$ZONE" "$INSTANCE_ID" "$NAME" "$@" |
     curl --silent --fail --connect-timeout 5 --max-time 30 --header 'Content-Type: application/json' \
       --header @<(printf '%s\n' "$bearer") --data-binary @- "$LOGGING_URL"
 }
@@ -189,15 +185,15 @@ reason_in() {
 # ---- Packages
 
 apt_get() {
-  # dpkg's own lock waits for other runs of apt at boot.
-  DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=900 --quiet --yes "$@"
+  # Other runs of apt at boot hold dpkg's lock; a mirror may fail now and then.
+  DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=900 -o Acquire::Retries=3 --quiet --yes "$@"
 }
 
 add_kubernetes_repository() {
   local url=https://pkgs.k8s.io/core:/stable:/v$1/deb/
   local key=$ROOT/etc/apt/keyrings/kubernetes.asc
   mkdir -p "$ROOT/etc/apt/keyrings" "$ROOT/etc/apt/sources.list.d"
-  curl --silent --show-error --fail --location --output "$key" "${url}Release.key" &&
+  curl --silent --show-error --fail --location --retry 3 --max-time 60 --output "$key" "${url}Release.key" &&
     printf 'deb [signed-by=%s] %s /\n' "$key" "$url" >"$ROOT/etc/apt/sources.list.d/kubernetes.list"
 }
 
@@ -219,13 +215,14 @@ install_containerd() {
 
 install_kubernetes() {
   local version
-  version=$(attribute kubeadm-kubernetes-version)
+  version=${ATTRIBUTES[kubeadm-kubernetes-version]-}
   if [[ ! $version =~ ^1\.[0-9]+$ ]]; then
     say "error: kubeadm is not in this image, and the attribute kubeadm-kubernetes-version says '$version', not 1.<minor>"
     return 1
   fi
-  add_kubernetes_repository "$version" && apt_get update && apt_get install kubeadm kubelet &&
-    apt-mark hold kubeadm kubelet
+  # An image may have brought one of the two and held it; they must be of one version.
+  add_kubernetes_repository "$version" && apt_get update &&
+    apt_get --allow-change-held-packages install kubeadm kubelet && apt-mark hold kubeadm kubelet
 }
 
 # What is there stays as it is: an image may bring its own.
@@ -259,53 +256,49 @@ install_packages_surely() {
 
 # The control plane's host:port; an IPv6 address alone needs brackets.
 endpoint() {
-  local ip
-  ip=$(attribute kubeadm-control-plane-ip)
-  if [[ -n ${ATTRIBUTES[kubeadm-control-plane-endpoint]-} ]]; then
-    attribute kubeadm-control-plane-endpoint
-  elif [[ $ip == *:* ]]; then
-    printf '[%s]:6443' "$ip"
-  else
-    printf '%s:6443' "$ip"
+  local ip=${ATTRIBUTES[kubeadm-control-plane-ip]-}
+  if [[ $ip == *:* ]]; then
+    ip=[$ip]
   fi
+  printf '%s' "${ATTRIBUTES[kubeadm-control-plane-endpoint]:-$ip:6443}"
+}
+
+# check ATTRIBUTE VALUE REGEX COMPLAINT: prints the complaint if the value is of another form.
+check() {
+  [[ $2 =~ ^$3$ ]] || printf 'the attribute %s %s; ' "$1" "$4"
 }
 
 # Prints what is wrong with the attributes, nothing if kubeadm can work with them. What passes is safe to write as YAML.
 problem_of_attributes() {
   local hash='sha256:[0-9a-f]{64}' taint='[A-Za-z0-9./_-]+(=[A-Za-z0-9._-]*)?:(NoSchedule|PreferNoSchedule|NoExecute)'
   local label='[A-Za-z0-9./_-]+=[A-Za-z0-9._-]*'
-  [[ $(attribute kubeadm-join-token) =~ ^[a-z0-9]{6}\.[a-z0-9]{16}$ ]] ||
-    printf 'the attribute kubeadm-join-token is no bootstrap token; '
+  check kubeadm-join-token "${ATTRIBUTES[kubeadm-join-token]-}" '[a-z0-9]{6}\.[a-z0-9]{16}' 'is no bootstrap token'
   [[ $(endpoint) =~ ^[][A-Za-z0-9.:-]+:[0-9]+$ ]] ||
     printf 'neither kubeadm-control-plane-endpoint nor kubeadm-control-plane-ip says where the control plane is; '
-  [[ $(attribute kubeadm-ca-hash) =~ ^$hash(,$hash)*$ ]] ||
-    printf 'the attribute kubeadm-ca-hash is no list of sha256:<hex>; '
-  [[ $(attribute kubeadm-taints) =~ ^($taint(,$taint)*)?$ ]] ||
-    printf 'the attribute kubeadm-taints is no list of key=value:effect; '
-  [[ $(attribute kube-labels) =~ ^($label(,$label)*)?$ ]] ||
-    printf 'the attribute kube-labels is no list of key=value; '
+  check kubeadm-ca-hash "${ATTRIBUTES[kubeadm-ca-hash]-}" "$hash(,$hash)*" 'is no list of sha256:<hex>'
+  check kubeadm-taints "${ATTRIBUTES[kubeadm-taints]-}" "($taint(,$taint)*)?" 'is no list of key=value:effect'
+  check kube-labels "${ATTRIBUTES[kube-labels]-}" "($label(,$label)*)?" 'is no list of key=value'
 }
 
 taints_yaml() {
-  local taints=() taint key_value
-  IFS=, read -r -a taints <<<"$(attribute kubeadm-taints)"
+  local taints=() taint key_value value
+  IFS=, read -r -a taints <<<"${ATTRIBUTES[kubeadm-taints]-}"
   if [[ ${#taints[@]} == 0 ]]; then
     printf '  taints: []\n'
     return
   fi
   printf '  taints:\n'
   for taint in "${taints[@]}"; do
-    key_value=${taint%:*}
-    printf '    - {key: "%s", value: "%s", effect: "%s"}\n' \
-      "${key_value%%=*}" "$([[ $key_value == *=* ]] && printf '%s' "${key_value#*=}")" "${taint##*:}"
+    key_value=${taint%:*} value=''
+    [[ $key_value != *=* ]] || value=${key_value#*=}
+    printf '    - {key: "%s", value: "%s", effect: "%s"}\n' "${key_value%%=*}" "$value" "${taint##*:}"
   done
 }
 
 # The kubelet's arguments: a map in v1beta3, a list in v1beta4. The label tells this VM from others of its name.
 kubelet_arguments_yaml() {
-  local api=$1 labels
+  local api=$1 labels=${ATTRIBUTES[kube-labels]-}
   local provider_id="gce://$PROJECT/$ZONE/$NAME"
-  labels=$(attribute kube-labels)
   labels="${labels:+$labels,}tpu.google.com/instance-id=$INSTANCE_ID"
   if [[ $api == v1beta3 ]]; then
     printf '    provider-id: "%s"\n    node-labels: "%s"\n' "$provider_id" "$labels"
@@ -315,12 +308,16 @@ kubelet_arguments_yaml() {
 }
 
 # join_configuration VERSION: v1beta4 came with kubeadm 1.31, which deprecated v1beta3. VERSION as in v1.31.4.
+# Discovery is given up after a minute, not after kubeadm's five: with a token that was renewed meanwhile it is in vain.
 join_configuration() {
   local minor=${1#v1.} api=v1beta4 hashes=()
   ((${minor%%.*} <= 30)) && api=v1beta3
-  IFS=, read -r -a hashes <<<"$(attribute kubeadm-ca-hash)"
+  IFS=, read -r -a hashes <<<"${ATTRIBUTES[kubeadm-ca-hash]-}"
   printf 'apiVersion: kubeadm.k8s.io/%s\nkind: JoinConfiguration\n' "$api"
-  printf 'discovery:\n  bootstrapToken:\n    token: "%s"\n' "${ATTRIBUTES[kubeadm-join-token]-}"
+  [[ $api == v1beta3 ]] || printf 'timeouts:\n  discovery: 1m\n'
+  printf 'discovery:\n'
+  [[ $api == v1beta4 ]] || printf '  timeout: 1m\n'
+  printf '  bootstrapToken:\n    token: "%s"\n' "${ATTRIBUTES[kubeadm-join-token]-}"
   printf '    apiServerEndpoint: "%s"\n    caCertHashes:\n' "$(endpoint)"
   printf '      - "%s"\n' "${hashes[@]}"
   printf 'nodeRegistration:\n  name: "%s"\n' "$NAME"
@@ -335,7 +332,7 @@ reset_node() {
 }
 
 # One attempt with the attributes at hand. Prints the reason of a failure. The configuration, which holds the token,
-# is a file in memory for the time of the attempt.
+# goes through a pipe and is no file at any time; kubeadm's own for the kubelet (BOOTSTRAP_CONF) ends with the attempt.
 join_once() {
   local problem version outcome=0
   problem=$(problem_of_attributes)
@@ -343,13 +340,12 @@ join_once() {
     printf '%s' "${problem%; }"
     return 1
   fi
-  if ! version=$(kubeadm version --output short); then
+  if ! version=${KUBEADM_VERSION:-$(kubeadm version --output short)}; then
     printf 'kubeadm does not run'
     return 1
   fi
-  join_configuration "$version" >"$WORK/join.yaml"
-  kubeadm join --config "$WORK/join.yaml" 2>&1 | redacted >"$WORK/join.log" || outcome=1
-  rm -f "$WORK/join.yaml" "$BOOTSTRAP_CONF"
+  join_configuration "$version" | kubeadm join --config /dev/stdin 2>&1 | redacted >"$WORK/join.log" || outcome=1
+  rm -f "$BOOTSTRAP_CONF"
   cat "$WORK/join.log" >&2
   if ((outcome)); then
     reason_in <"$WORK/join.log"
@@ -394,9 +390,11 @@ disk_state() {
   fi
 }
 
+# All that can be done before the token is there.
 prepare() {
   next_attributes_surely "$WAIT_SECONDS"
   install_packages_surely
+  KUBEADM_VERSION=$(kubeadm version --output short) || KUBEADM_VERSION=''
 }
 
 main() {
@@ -423,7 +421,7 @@ main() {
       report waiting
       join_surely
       ;;
-    fresh)
+    fresh | *)
       prepare
       report waiting
       join_surely

@@ -24,10 +24,11 @@ case $1 in
   version) printf 'v1.31.4\\n' ;;
   reset) exit 1 ;;
   join)
-    cat "$3" >>"$ROOT/configuration"
+    configuration=$(cat "$3")
+    printf '%s\\n' "$configuration" >>"$ROOT/configuration"
     if [[ -e $ROOT/refusals ]]; then
       mv "$ROOT/refusals" "$ROOT/refused"
-      printf 'error execution phase preflight: no signature for %s\\n' "$(grep -o 'token:.*' "$3")"
+      printf 'error execution phase preflight: no signature for %s\\n' "$(grep -o 'token:.*' <<<"$configuration")"
       exit 1
     fi
     mkdir -p "$ROOT/etc/kubernetes"

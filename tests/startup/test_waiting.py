@@ -15,7 +15,7 @@ WAIT = """
 source "$SCRIPT"
 WORK=$(mktemp -d "$ROOT/run/test.XXXXXX")
 wait_for_token
-attribute kubeadm-join-token | sha256sum
+printf "%s" "${ATTRIBUTES[kubeadm-join-token]}" | sha256sum
 """
 FOUND = hashlib.sha256(TOKEN.encode()).hexdigest()
 
@@ -80,7 +80,7 @@ async def test_it_asks_with_the_etag_of_the_same_response(node: Node) -> None:
       printf '{"kubeadm-ca-hash": "%s"}' "$1"
     }
     next_attributes 5 && next_attributes 5
-    printf '%s\\n%s' "$ETAG" "$(attribute kubeadm-ca-hash)"
+    printf '%s\\n%s' "$ETAG" "${ATTRIBUTES[kubeadm-ca-hash]}"
     """
     assert await node.output(text) == (
         "after-after-NONE\ninstance/attributes/?"
