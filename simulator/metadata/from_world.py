@@ -38,5 +38,6 @@ class WorldMachines:
             etag=metadata.etag,
             # A VM has at most one account.
             service_account=accounts[0] if accounts else None,
+            address=str(instance.shape["networkInterfaces"][0]["networkIP"]),
             joins_by_itself=instance.joins,
         )

@@ -41,6 +41,8 @@ class Machine:
     #: Changes exactly when the attributes do.
     etag: str
     service_account: ServiceAccount | None
+    #: Of its first network interface.
+    address: str = "10.128.0.2"
     #: VMs of a brought template that join without a token (`POST /control/templates` with `joins`).
     joins_by_itself: bool = False
 

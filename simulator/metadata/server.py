@@ -2,12 +2,15 @@
 
 A real VM reaches its own server at http://metadata.google.internal/computeMetadata/v1 and can see no other VM's.
 On loopback all VMs share one listener, so the VM is a prefix of the path: `/vm/<instance id>/computeMetadata/v1/...`.
+A VM that is a real machine has a listener of its own in its network (`attach`), and sees what a real one would see.
 Semantics of the hanging GET: facts, TPU 5.
 """
 
 import asyncio
 import contextlib
 import json
+import socket
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -43,14 +46,20 @@ class MetadataServer:
 
     async def start(self, port: int = 0) -> None:
         """Listen on 127.0.0.1, on any free port unless one is given."""
-        application = web.Application()
-        application.router.add_get("/vm/{vm}/computeMetadata/v1/{path:.*}", self._get)
-        # A hanging GET ends with its client, and at once when the server stops.
-        self._runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=0.05, access_log=None)
-        await self._runner.setup()
+        self._runner = await _runner("/vm/{vm}/computeMetadata/v1/{path:.*}", self._get)
         site = web.TCPSite(self._runner, "127.0.0.1", port)
         await site.start()
         self._port = int(self._runner.addresses[0][1])
+
+    async def attach(self, instance_id: str, listener: socket.socket) -> web.AppRunner:
+        """Serve one VM, and no other, on its own listener, until the runner is cleaned up."""
+
+        async def get(request: web.Request) -> web.Response:
+            return await self._get(request, instance_id)
+
+        runner = await _runner("/computeMetadata/v1/{path:.*}", get)
+        await web.SockSite(runner, listener).start()
+        return runner
 
     async def stop(self) -> None:
         """Stop listening and drop all hanging GETs."""
@@ -67,10 +76,11 @@ class MetadataServer:
         """The base URL of one VM, as METADATA_URL of the startup script takes it."""
         return f"http://127.0.0.1:{self._port}/vm/{instance_id}/computeMetadata/v1"
 
-    async def _get(self, request: web.Request) -> web.Response:
-        response = await self._answer(request)
+    async def _get(self, request: web.Request, instance_id: str | None = None) -> web.Response:
+        instance_id = instance_id or request.match_info["vm"]
+        response = await self._answer(request, instance_id)
         response.headers.update(_FLAVOR)
-        machine = self._machines.machine(request.match_info["vm"])
+        machine = self._machines.machine(instance_id)
         self._calls.record(
             caller=f"vm/{machine.name}" if machine else "vm",
             api="metadata",
@@ -80,14 +90,14 @@ class MetadataServer:
         )
         return response
 
-    async def _answer(self, request: web.Request) -> web.Response:
+    async def _answer(self, request: web.Request, instance_id: str) -> web.Response:
         if request.headers.get("Metadata-Flavor") != "Google" or "X-Forwarded-For" in request.headers:
             return web.Response(status=403, text="Missing Metadata-Flavor:Google header.\n")
         refused = await self._planned_fault()
         if refused is not None:
             return refused
         path = request.match_info["path"]
-        machine = self._machines.machine(request.match_info["vm"])
+        machine = self._machines.machine(instance_id)
         if machine is None:
             return _not_found(path)
         if path.endswith("/token"):
@@ -136,6 +146,15 @@ class MetadataServer:
                     later = await self._machines.changed(later)
                 found = None
         return found
+
+
+async def _runner(path: str, get: Callable[..., Awaitable[web.Response]]) -> web.AppRunner:
+    """A server of this path. A hanging GET ends with its client, and at once when the server stops."""
+    application = web.Application()
+    application.router.add_get(path, get)
+    runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=0.05, access_log=None)
+    await runner.setup()
+    return runner
 
 
 def _query_of(request: web.Request) -> _Query:
