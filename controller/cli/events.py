@@ -3,13 +3,20 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
-from controller.cli.errors import WRONG_INPUT, complain
+from controller.cli.errors import FAILED, WRONG_INPUT, CommandError, complain
+
+#: Bytes of one input: a device, or a pipe that never ends, must not fill the memory.
+_MOST: Final = 256 << 20
 
 app = typer.Typer(help="Look at log entries as the operator does.")
+
+
+class _InputError(Exception):
+    """Says why an input cannot be read."""
 
 
 @app.callback()
@@ -42,13 +49,44 @@ def decode(
     names = files or ["-"]
     for name in names:
         try:
-            document = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        except OSError as error:
-            complain(f"cannot read {name}: {error.strerror}")
+            document = _read(name)
+        except _InputError as error:
+            complain(f"cannot read {'standard input' if name == '-' else name}: {error}")
             code = WRONG_INPUT
             continue
         for entry in decode_document(document):
-            typer.echo(json.dumps(to_json(entry), ensure_ascii=False))
+            _print(to_json(entry))
             if isinstance(entry, Unreadable) and len(names) > 1:
                 complain(f"{name}: {entry.reason}")
     return code
+
+
+def _print(result: dict[str, Any]) -> None:
+    """One line, escaped: the terminal's encoding may not have what an entry has."""
+    try:
+        typer.echo(json.dumps(result))
+    except BrokenPipeError:
+        # Whoever reads has had enough, and typer ends in silence.
+        raise
+    except OSError as error:
+        raise CommandError(f"cannot write to standard output: {error.strerror}", code=FAILED) from error
+
+
+def _read(name: str) -> bytes:
+    """All of a file, or of standard input. Raises _InputError, with the reason in words."""
+    try:
+        if name != "-":
+            with Path(name).open("rb") as file:
+                document = file.read(_MOST + 1)
+        elif sys.stdin is None:
+            raise _InputError("it is closed")
+        else:
+            document = sys.stdin.buffer.read(_MOST + 1)
+    except OSError as error:
+        raise _InputError(error.strerror or str(error)) from error
+    except ValueError as error:
+        # A name that no file can have.
+        raise _InputError(str(error)) from error
+    if len(document) > _MOST:
+        raise _InputError(f"it has more than {_MOST >> 20} MiB; decode it in parts")
+    return document

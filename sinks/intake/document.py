@@ -5,32 +5,37 @@ Pure and total, as the decoding of one entry is. Subscriptions deliver bare entr
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from sinks.intake.entry import decode
+from sinks.intake.entry import JSON, decode, decode_value
 from sinks.intake.events import Decoded, Event, Ignored, Unreadable
 
-_BLANK: Final = re.compile(r"[ \t\r\n\ufeff]*")
+#: What stands between entries: blanks, and what holds an array together.
+_BETWEEN: Final = re.compile(r"[ \t\r\n\ufeff,\[\]]*")
 #: The start of a line that does not go on with the value before it (which is indented, or a member, or an end).
 _NEXT_VALUE: Final = re.compile(r"\n(?=[^\s\]},\"])")
-_DECODER: Final = json.JSONDecoder()
+#: The members that lists of entries are in: entries.list answers with the one, a pull with the other.
+_LISTS: Final = ("entries", "receivedMessages")
 
 
 def decode_document(document: str | bytes) -> list[Decoded]:
     """Every entry of a document, in its order: one entry, an array of them, or many in a row (JSON lines).
 
-    Each may be in a Pub/Sub push envelope (`{"message": {"data": base64}}`). What cannot be parsed is one Unreadable,
-    and reading goes on with the next line that can begin an entry.
+    Each may be in a Pub/Sub envelope (`{"message": {"data": base64}}`), or all in the answer of entries.list or of a
+    pull. What cannot be parsed is one Unreadable, and reading goes on with the next line that can begin an entry. There
+    is always an outcome: a document without an entry is itself Unreadable or Ignored.
     """
     if isinstance(document, bytes):
         try:
             document = document.decode("utf-8")
         except UnicodeError:
             return [Unreadable("not UTF-8")]
-    return list(_entries(document))
+    found = list(_entries(document))
+    if found:
+        return found
+    return [Ignored("no entries") if "[" in document else Unreadable("empty")]
 
 
 def to_json(result: Decoded) -> dict[str, Any]:
@@ -57,10 +62,10 @@ def to_json(result: Decoded) -> dict[str, Any]:
 
 
 def _entries(text: str) -> Iterator[Decoded]:
-    position = _skip_blanks(text, 0)
+    position = _skip(text, 0)
     while position < len(text):
         try:
-            value, position = _DECODER.raw_decode(text, position)
+            value, position = JSON.raw_decode(text, position)
         except RecursionError:
             yield Unreadable("nested too deeply")
             position = _resume(text, position)
@@ -68,32 +73,32 @@ def _entries(text: str) -> Iterator[Decoded]:
             yield Unreadable("not JSON")
             position = _resume(text, position)
         else:
-            for entry in value if isinstance(value, list) else [value]:
-                yield _entry(entry)
-        position = _skip_blanks(text, position)
+            yield from _unwrap(value)
+        position = _skip(text, position)
 
 
-def _skip_blanks(text: str, position: int) -> int:
-    blank = _BLANK.match(text, position)
-    return blank.end() if blank else position
+def _skip(text: str, position: int) -> int:
+    between = _BETWEEN.match(text, position)
+    return between.end() if between else position
 
 
 def _resume(text: str, position: int) -> int:
     """Where to go on after a broken value: behind what belongs to it if an entry was begun, else at the next line."""
-    if text[position] in "{[":
+    if text[position] == "{":
         following = _NEXT_VALUE.search(text, position)
         return following.end() if following else len(text)
     line_end = text.find("\n", position)
     return len(text) if line_end < 0 else line_end
 
 
-def _entry(value: Any) -> Decoded:
-    if isinstance(value, dict) and "logName" not in value and isinstance(message := value.get("message"), dict):
-        return _enveloped(message)
-    try:
-        return decode(json.dumps(value).encode())
-    except RecursionError:
-        return Unreadable("nested too deeply")
+def _unwrap(value: Any) -> Iterator[Decoded]:
+    """The entries of one value: itself, what is in its envelope, or the list of an answer."""
+    if not isinstance(value, dict) or "logName" in value:
+        yield decode_value(value)
+        return
+    for inner in next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [value]):
+        message = inner.get("message") if isinstance(inner, dict) and "logName" not in inner else None
+        yield _enveloped(message) if isinstance(message, dict) else decode_value(inner)
 
 
 def _enveloped(message: dict[str, Any]) -> Decoded:

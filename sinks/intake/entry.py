@@ -4,7 +4,7 @@ Whoever can publish to the topic can write what is read here. So every field is 
 of the entry is bounded, and nothing is believed further than "look at this again".
 """
 
-import itertools
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -25,6 +25,11 @@ _LOG_NAME: Final = re.compile(
 _PROJECT: Final = re.compile(r"(?:[a-z0-9.-]{1,100}:)?[a-z0-9-]{1,63}")
 _NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _ZONE: Final = re.compile(r"[a-z0-9-]{1,63}")
+#: A 64-bit number as proto JSON has it: a string. "" and "0" are no id.
+_INSTANCE_ID: Final = re.compile(r"[1-9][0-9]{0,19}")
+#: A status code is an int32, which proto JSON may also write as a string.
+_CODE: Final = re.compile(r"-?[0-9]{1,10}")
+_CODES: Final = range(-(2**31), 2**31)
 #: What may serve as a reason without quoting: no blanks, no control characters, bounded.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.%-]{1,120}")
 _MAX_MESSAGE: Final = 2048
@@ -44,32 +49,31 @@ class _NoEventError(Exception):
 def decode(data: bytes) -> Decoded:
     """The event that a LogEntry (JSON) stands for, or why there is none. Never raises."""
     try:
-        entry = _parse(data)
-        if not isinstance(entry, dict):
-            return Unreadable("not a JSON object")
+        return decode_value(JSON.decode(data.decode("utf-8")))
+    except UnicodeError:
+        return Unreadable("not UTF-8")
+    except ValueError:
+        return Unreadable("not JSON")
+    except RecursionError:
+        return Unreadable("nested too deeply")
+
+
+def decode_value(entry: Any) -> Decoded:
+    """The same of a LogEntry that `JSON` has parsed. Never raises."""
+    if not isinstance(entry, dict):
+        return Unreadable("not a JSON object")
+    try:
         return _read(entry)
     except _NoEventError as early:
         return early.outcome
 
 
-def _parse(data: bytes) -> Any:
-    try:
-        text = data.decode("utf-8")
-        value = json.loads(text, parse_constant=_no_constant)
-        if "\\u" in text:
-            # A lone surrogate is legal JSON, but no text: it could not be sent or printed later.
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeError as error:
-        raise _NoEventError(Unreadable("not UTF-8")) from error
-    except ValueError as error:
-        raise _NoEventError(Unreadable("not JSON")) from error
-    except RecursionError as error:
-        raise _NoEventError(Unreadable("nested too deeply")) from error
-    return value
-
-
 def _no_constant(name: str) -> None:
     raise ValueError(name)
+
+
+#: JSON as RFC 8259 has it: without NaN and Infinity.
+JSON: Final = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _read(entry: _Fields) -> Event:
@@ -102,27 +106,28 @@ def _audit(entry: _Fields, log_name: str, at: str) -> Event:
     method = METHOD.fullmatch(method_name)
     if method is None or payload.get("serviceName") != _COMPUTE:
         raise _NoEventError(Ignored(_plain("", method_name)))
+    bare = method["bare"]
     kind = KINDS.get((method["collection"], method["method"]))
     if kind is None:
-        raise _NoEventError(Ignored(_plain("", method["bare"])))
+        raise _NoEventError(Ignored(_plain("", bare)))
     resource, collection = COLLECTIONS[method["collection"]]
     labels = _labels(entry)
-    path = _text(payload, "resourceName").split("/")
-    name = _name(path, collection, method["method"])
+    name, zone = _place(_text(payload, "resourceName").split("/"), collection, method["method"], labels)
     failure = _failure(payload)
     operation = _object(entry, "operation")
+    phase = _phase(operation)
     status = _object(payload, "status")
     return Event(
         resource=resource,
         kind=kind,
         project=_project(labels, log_name),
-        zone=_zone(path, labels),
+        zone=zone,
         name=name,
         instance_id=_instance_id(labels) if resource is Resource.INSTANCE else None,
-        phase=_phase(operation),
+        phase=phase,
         failure=failure,
         at=at,
-        key=_key(entry, log_name, at),
+        key=_key(entry, log_name, at, otherwise=f"{bare}/{phase}/{zone or ''}/{name}"),
         operation_id=_text(operation, "id")[:_MAX_REASON],
         reason=_text(status, "message")[:_MAX_REASON] if failure is None else "",
     )
@@ -146,7 +151,7 @@ def _bootstrap(entry: _Fields, log_name: str, at: str) -> Event:
         phase=Phase.ONLY,
         failure=None,
         at=at,
-        key=_key(entry, log_name, at),
+        key=_key(entry, log_name, at, otherwise=f"{step}/{zone}/{name}"),
         step=step,
         reason=_text(payload, "reason")[:_MAX_REASON],
     )
@@ -167,14 +172,17 @@ def _canary(entry: _Fields, log_name: str, at: str) -> Event:
         phase=Phase.ONLY,
         failure=None,
         at=at,
-        key=_key(entry, log_name, at),
+        key=_key(entry, log_name, at, otherwise=writer),
         writer=writer[:_MAX_REASON],
     )
 
 
 def _text(fields: _Fields, key: str) -> str:
+    """A field's text, "" where it has none. A lone surrogate is legal JSON, but could not be sent or printed later."""
     value = fields.get(key)
-    return value if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 
 
 def _object(fields: _Fields, key: str) -> _Fields:
@@ -195,10 +203,13 @@ def _timestamp(entry: _Fields) -> str:
     return at
 
 
-def _key(entry: _Fields, log_name: str, at: str) -> str:
+def _key(entry: _Fields, log_name: str, at: str, *, otherwise: str) -> str:
+    """What duplicates share and nothing else does. `otherwise` tells entries apart that bear no id of their own."""
     # Parts of a split entry have the part's index appended to insertId; what they share is the uid.
-    own = _text(_object(entry, "split"), "uid") or _text(entry, "insertId")
-    return f"{log_name}|{at}|{own[:_MAX_REASON]}"
+    own = _text(_object(entry, "split"), "uid") or _text(entry, "insertId") or f"~{otherwise}"
+    if len(own) > _MAX_REASON:
+        own = hashlib.sha256(own.encode()).hexdigest()
+    return f"{log_name}|{at}|{own}"
 
 
 def _plain(prefix: str, name: str) -> str:
@@ -215,32 +226,28 @@ def _project(labels: _Fields, log_name: str) -> str:
     raise _NoEventError(Unreadable("no project"))
 
 
-def _zone(path: list[str], labels: _Fields) -> str | None:
-    for before, segment in itertools.pairwise(path):
-        if before == "zones":
-            return segment if _ZONE.fullmatch(segment) else None
-        if before in {"regions", "global"}:
-            return None
-    zone = _text(labels, "zone")
-    return zone if _ZONE.fullmatch(zone) else None
+def _place(path: list[str], collection: str, method: str, labels: _Fields) -> tuple[str, str | None]:
+    """The resource's name, and its zone if it has one: `.../zones/Z/<collection>/<name>`, and what may lie below it.
 
-
-def _name(path: list[str], collection: str, method: str) -> str:
-    """The resource's name: what follows its collection (the last segment, save for what lies below a resource)."""
-    if collection in path[:-1]:
-        name = path[path.index(collection) + 1]
-        if _NAME.fullmatch(name):
-            return name
-    if method == "bulkInsert":
-        # The parent of a bulk request names no VM; each VM has an entry of its own.
-        raise _NoEventError(Ignored("bulkInsert parent"))
-    # A refused call may bear any name; only its absence is a fault of the entry.
-    raise _NoEventError(Ignored("unusual resource name") if any(path) else Unreadable("no resourceName"))
+    Read from the end: projects, zones and VMs may be called `instances`, `zones` or `global` too.
+    """
+    at = next((n for n in range(len(path) - 2, -1, -1) if path[n] == collection), None)
+    if at is None or _NAME.fullmatch(path[at + 1]) is None:
+        if method == "bulkInsert":
+            # The parent of a bulk request names no VM; each VM has an entry of its own.
+            raise _NoEventError(Ignored("bulkInsert parent"))
+        # A refused call may bear any name; only its absence is a fault of the entry.
+        raise _NoEventError(Ignored("unusual resource name") if any(path) else Unreadable("no resourceName"))
+    above, location = path[at - 2] if at > 1 else "", path[at - 1] if at else ""
+    if above == "regions" or (location == "global" and above != "zones"):
+        return path[at + 1], None
+    zone = location if above == "zones" else _text(labels, "zone")
+    return path[at + 1], zone if _ZONE.fullmatch(zone) else None
 
 
 def _instance_id(labels: _Fields) -> str | None:
     value = _text(labels, "instance_id")
-    return value if value.isascii() and value.isdigit() and len(value) <= 20 and value.strip("0") else None
+    return value if _INSTANCE_ID.fullmatch(value) else None
 
 
 def _phase(operation: _Fields) -> Phase:
@@ -253,6 +260,8 @@ def _phase(operation: _Fields) -> Phase:
 def _failure(payload: _Fields) -> Failure | None:
     status = _object(payload, "status")
     code = status.get("code")
-    if not isinstance(code, int) or isinstance(code, bool) or code == 0:
+    if isinstance(code, str) and _CODE.fullmatch(code):
+        code = int(code)
+    if not isinstance(code, int) or isinstance(code, bool) or code == 0 or code not in _CODES:
         return None
     return Failure(code, _text(status, "message")[:_MAX_MESSAGE])

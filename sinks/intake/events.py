@@ -4,9 +4,15 @@ An event never carries state into a decision: it names what to look at again. No
 that, because whoever can publish to the topic can forge it.
 """
 
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Final
+
+_RFC3339: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+)
 
 
 class Resource(StrEnum):
@@ -74,7 +80,8 @@ class Event:
     failure: Failure | None
     #: The entry's timestamp, verbatim (RFC 3339, up to nine fraction digits).
     at: str
-    #: `logName|timestamp|insertId`: equal for duplicates. The parts of a split entry share it (split.uid is their id).
+    #: `logName|timestamp|insertId`: equal for duplicates. The parts of a split entry share it (split.uid is their id);
+    #: an entry without an id has `~` and what it is about in its place.
     key: str
     #: Name of the GCE operation, "" where there is none.
     operation_id: str = ""
@@ -113,8 +120,12 @@ Decoded = Event | Ignored | Unreadable
 
 
 def moment(at: str) -> datetime:
-    """An RFC 3339 timestamp as an aware datetime, cut to microseconds. Raises ValueError where it is none."""
+    """An RFC 3339 timestamp in UTC, cut to microseconds. Raises ValueError where it is none, or none of these years."""
+    at = at.upper()
+    if _RFC3339.fullmatch(at) is None:
+        raise ValueError("not an RFC 3339 timestamp")
     parsed = datetime.fromisoformat(at)
-    if parsed.tzinfo is None:
-        raise ValueError("the timestamp has no offset")
-    return parsed
+    try:
+        return parsed.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("a time before the year 1 or after 9999") from error

@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -87,7 +89,54 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_decoded(tmp_path
     assert said.err == f"tpu-node-group: cannot read {tmp_path}: Is a directory\n"
 
 
-def test_nothing_in_nothing_out(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
-    given(monkeypatch, "")
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("", {"outcome": "unreadable", "reason": "empty"}),
+        ("[]", {"outcome": "ignored", "reason": "no entries"}),
+        ("\0\1\2", {"outcome": "unreadable", "reason": "not JSON"}),
+    ],
+)
+def test_whatever_is_fed_has_an_outcome(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output, text: str, outcome: dict[str, str]
+) -> None:
+    given(monkeypatch, text)
     assert execute(["events", "decode"]) == 0
-    assert printed(capsys) == []
+    assert printed(capsys) == [outcome]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("no-such-file", "No such file or directory"),
+        ("nul\0byte", "embedded null byte"),
+        ("/dev/zero", "it has more than 1 MiB; decode it in parts"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output, name: str, reason: str
+) -> None:
+    monkeypatch.setattr("controller.cli.events._MOST", 1 << 20)
+    assert execute(["events", "decode", name]) == 2
+    assert capsys.readouterr() == ("", f"tpu-node-group: cannot read {name}: {reason}\n")
+
+
+def test_a_closed_standard_input_is_said_in_words(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert execute(["events", "decode"]) == 2
+    assert capsys.readouterr() == ("", "tpu-node-group: cannot read standard input: it is closed\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_said_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "entry.json"
+    file.write_text(json.dumps(ENTRY))
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-c", "from controller.cli import main; main()", "events", "decode", str(file)],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (
+        1,
+        "tpu-node-group: cannot write to standard output: No space left on device\n",
+    )

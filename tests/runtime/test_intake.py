@@ -116,6 +116,19 @@ def test_a_duplicate_is_acked_and_wakes_nobody() -> None:
     assert (len(taking.posts), taking.count("tpu_events_duplicate_total")) == (1, 2)
 
 
+def test_b7_the_parts_of_an_oversized_entry_are_one_wake_that_reads_the_vm_anew() -> None:
+    """B7: https://github.com/abcxyz/lumberjack/issues/128. What an entry lost to its size is read from the API."""
+    taking = Taking()
+    for index in range(3):
+        part = entry(insert_id=f"i1{index}", split={"uid": "u1", "index": index, "totalSplits": 3})
+        assert taking.take(part) is Answer.ACK
+    ((key, wake),) = taking.posts
+    assert (key, wake.scope, list(wake.instances), wake.cause.instance_id) == (
+        GROUP_KEY, Scope.INSTANCES, [vm()], "1001",
+    )  # fmt: skip
+    assert taking.count("tpu_events_duplicate_total") == 2
+
+
 def test_another_entry_of_the_same_vm_is_no_duplicate() -> None:
     taking = Taking()
     for insert_id in ("i1", "i2"):

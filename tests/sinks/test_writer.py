@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from sinks.audit.canary import canary_entry
-from sinks.audit.record import Outcome
+from sinks.audit.record import AuditCause, AuditFailure, Outcome
 from sinks.audit.writer import CloudLogging, WriterCounts, WriterLimits, client_for
 from tests.sinks.conftest import LoopClock
 from tests.sinks.logging_server import LoggingServer
@@ -81,6 +81,19 @@ async def test_a_call_is_bounded_in_bytes(logs: LoggingServer) -> None:
             writer.sink.write(make(request_id=str(number), resource="x" * 1_000))
         await logs.until(lambda: len(logs.entries) == 3)
     assert [len(call.entries) for call in logs.calls] == [1, 1, 1]
+
+
+async def test_b7_a_record_over_the_size_limit_is_trimmed_and_written(logs: LoggingServer) -> None:
+    """B7: https://github.com/abcxyz/lumberjack/issues/128. An entry over 256 KiB would be refused, and lost."""
+    long = "x" * 300_000
+    record = make(outcome=Outcome.FAILED, cause=AuditCause("spec", detail=long), failure=AuditFailure("400", long))
+    async with writing(logs.endpoint) as writer:
+        writer.sink.write(record)
+        await logs.until(lambda: len(logs.entries) == 1)
+    (entry,) = logs.entries
+    assert len(type(entry).serialize(entry)) < 256 * 1024
+    assert (entry.insert_id, writer.sink.counts) == (record.insert_id, WriterCounts(written=1))
+    assert entry.json_payload["failure"]["message"] == "x" * 4096 + "... (295904 more)"
 
 
 async def test_a_lost_reply_repeats_the_entries_under_the_same_insert_ids(logs: LoggingServer) -> None:
