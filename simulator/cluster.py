@@ -11,7 +11,8 @@ import yaml
 
 from controller.api.constants import CONTROLLER_NAMESPACE
 from controller.api.crd import crd_manifests
-from simulator.kube.builtins import CRDS, builtin_registry
+from simulator.kube.authorization import Rbac
+from simulator.kube.builtins import BUILTINS, CRDS, builtin_registry
 from simulator.kube.certificates import server_context
 from simulator.kube.controllers import Authority, ControllerSettings, start_controllers
 from simulator.kube.server import ServerSettings, kubernetes_app
@@ -19,11 +20,15 @@ from simulator.kube.serving import kubeconfig, serving
 from simulator.kube.store import Store
 from simulator.options import SimulatorOptions
 from simulator.seams import CallFaults, CallLog, Now
+from simulator.shipped import shipped
 
 __all__ = ["OPERATOR", "Cluster", "cluster"]
 
 ADMIN = "admin"
-OPERATOR = "tpu-node-group-operator"
+#: The operator's account of the cluster, as deploy/rbac.yaml makes it.
+OPERATOR = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:tpu-node-group-controller"
+#: What the kubeconfigs call their users, and the files before `.kubeconfig`.
+_CALLED = {ADMIN: ADMIN, OPERATOR: "tpu-node-group-operator"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ async def cluster(
         faults=faults,
         settings=ServerSettings(version=options.kubernetes_version),
         random=Random(f"api server {options.seed}"),
+        allows=Rbac(store, superusers={ADMIN}),
     )
     async with serving(app, server_context(authority, now()), options.ports.get("kubernetes", 0)) as url:
         _prepare(store, crds=options.crds)
@@ -58,8 +64,8 @@ async def cluster(
         try:
             certificate = authority.certificate.encode()
             files = {
-                user: _write(folder / f"{user}.kubeconfig", kubeconfig(url, token, user, ca=certificate))
-                for user, token in tokens.items()
+                user: _write(folder / f"{name}.kubeconfig", kubeconfig(url, tokens[user], name, ca=certificate))
+                for user, name in _CALLED.items()
             }
             yield Cluster(store, authority, files[ADMIN], files[OPERATOR])
         finally:
@@ -67,8 +73,13 @@ async def cluster(
 
 
 def _prepare(store: Store, *, crds: bool) -> None:
-    """What `kubectl apply -f deploy/` would have made: a demo needs no installation of its own."""
+    """What `kubectl apply -k deploy/` would have made, but for the Pod: a demo needs no installation of its own."""
     store.create("namespaces", {"metadata": {"name": CONTROLLER_NAMESPACE}})
+    for manifest in yaml.safe_load_all(shipped("deploy/rbac.yaml")):
+        group, _, version = manifest["apiVersion"].rpartition("/")
+        kind = next(item for item in BUILTINS if (item.group, item.kind) == (group, manifest["kind"]))
+        assert kind.version == version
+        store.create(kind.id, manifest)
     for manifest in crd_manifests() if crds else ():
         store.create(CRDS, manifest)
 

@@ -35,6 +35,7 @@ class Call:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes = b""
+    user: str = ""
 
     def flag(self, name: str) -> bool:
         """Whether a boolean parameter is set."""

@@ -13,6 +13,7 @@ from random import Random
 from aiohttp import web
 
 from simulator.kube import discovery, errors, media, openapi
+from simulator.kube.authorization import Action, Allows, action_of, refusal
 from simulator.kube.builtins import CRDS, create_default_namespaces
 from simulator.kube.calls import Call, target_of, verb_of
 from simulator.kube.crds import CustomResources
@@ -39,6 +40,10 @@ class ServerSettings:
     watches: WatchSettings = field(default_factory=WatchSettings)
 
 
+def _everything(_user: str, _action: Action) -> bool:
+    return True
+
+
 def kubernetes_app(
     store: Store,
     *,
@@ -47,10 +52,14 @@ def kubernetes_app(
     faults: CallFaults,
     settings: ServerSettings | None = None,
     random: Random | None = None,
+    allows: Allows = _everything,
 ) -> web.Application:
-    """The API over `store`. `users`: user name by bearer token, read anew for each call (VMs come and go)."""
+    """The API over `store`. `users`: user name by bearer token, read anew for each call (VMs come and go).
+
+    `allows`: the authorizer; without one, whoever is let in may do everything.
+    """
     create_default_namespaces(store)
-    server = _Server(store, users, calls, faults, settings or ServerSettings(), random or Random())
+    server = _Server(store, users, calls, faults, settings or ServerSettings(), random or Random(), allows)
     app = web.Application(client_max_size=3 * 1024 * 1024)
     app.router.add_route("*", "/{path:.*}", server.handle)
     app.on_shutdown.append(server.end_watches)
@@ -87,15 +96,17 @@ class _Server:
         faults: CallFaults,
         settings: ServerSettings,
         random: Random,
+        allows: Allows,
     ) -> None:
         self._store = store
+        self._allows = allows
         self._users = users
         self._calls = calls
         self._faults = faults
         self._settings = settings
         self._custom = CustomResources(store)
         self._reading = Reading(store, settings.watches, random)
-        self._writing = Writing(store)
+        self._writing = Writing(store, allows)
         self._feeds: set[Feed] = set()
         self._documents: dict[str, tuple[int, bytes]] = {}
         store.subscribe(self._definition_changed, CRDS)
@@ -127,7 +138,7 @@ class _Server:
         except ApiError as refused:
             return _refusal(refused).response()
         body = await request.read() if request.body_exists else b""
-        call = Call(target, verb, request.query, request.headers, body)
+        call = Call(target, verb, request.query, request.headers, body, caller)
         return await self._serve(request, call, caller)
 
     def _caller(self, request: web.Request) -> str | None:
@@ -163,8 +174,15 @@ class _Server:
     def _count(self, caller: str, method: str, code: int, effect: Effect) -> None:
         self._calls.record(caller=caller, api=API, method=method, code=str(code), effect=effect)
 
+    def _authorize(self, call: Call) -> None:
+        """Raises ApiError 403. Anybody may ask what they may do."""
+        action = action_of(call)
+        if call.target.resource.kind != "SelfSubjectAccessReview" and not self._allows(call.user, action):
+            raise refusal(call.user, action)
+
     def _answer(self, call: Call) -> _Reply:
         try:
+            self._authorize(call)
             answer = media.wanted(call.headers.get("Accept", ""), call.query)
             now, resource = self._store.now(), call.target.resource
             if call.verb == "get":
@@ -189,6 +207,7 @@ class _Server:
         """Serve a watch until it ends; `broken` ends it right after the first that it has to tell."""
         method = call.target.described("watch")
         try:
+            self._authorize(call)
             feed = self._reading.watch(call)
         except ApiError as refused:
             self._count(caller, method, refused.code, "none")

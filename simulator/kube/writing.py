@@ -10,6 +10,7 @@ from typing import Any
 
 from simulator.clock import kube_time
 from simulator.kube import admission, errors, media, ownership, patching, selectors, strategic
+from simulator.kube.authorization import Allows, reviewed
 from simulator.kube.builtins import CRDS
 from simulator.kube.calls import Call, Target
 from simulator.kube.crds import held_for_cleanup
@@ -43,8 +44,9 @@ class Written:
 class Writing:
     """The writing verbs over one store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, allows: Allows) -> None:
         self._store = store
+        self._allows = allows
 
     def perform(self, call: Call) -> Written:
         """Do what the call asks. Raises ApiError."""
@@ -63,8 +65,8 @@ class Writing:
         target, resource = call.target, call.target.resource
         body = admission.identified(target, media.read_body(call.body, call.headers.get("Content-Type", "")))
         if resource.kind == "SelfSubjectAccessReview":
-            # Whoever is let in may do everything here: authorization is the real API server's matter.
-            return Written(201, stored=Stored(_allowed(body), self._store.revision))
+            review = _nameless(reviewed(body, call.user, self._allows))
+            return Written(201, stored=Stored(review, self._store.revision))
         warnings = admission.tell_unknown(call, body)
         if body["metadata"].get("resourceVersion"):
             raise errors.ApiError(500, "InternalError", "resourceVersion should not be set on objects to be created")
@@ -193,9 +195,8 @@ class Writing:
         return kube_time(self._store.now())
 
 
-def _allowed(body: Json) -> Json:
-    metadata = {key: value for key, value in body["metadata"].items() if key != "name"}
-    return {**body, "metadata": {**metadata, "name": ""}, "status": {"allowed": True}}
+def _nameless(body: Json) -> Json:
+    return {**body, "metadata": {**body["metadata"], "name": ""}}
 
 
 def _patched(target: Target, live: Json, patch: Any, media_type: str) -> Any:

@@ -29,7 +29,7 @@ PROGRAM: Final = (sys.executable, "-m", "controller.cli")
 PATIENCE: Final = 60.0
 _STEP: Final = 0.05
 #: Who the operator is in counts of calls: in Compute and in Kubernetes.
-_OPERATOR: Final = ("anonymous", "tpu-node-group-operator")
+_OPERATOR: Final = ("anonymous", "system:serviceaccount:tpu-node-group:tpu-node-group-controller")
 
 
 async def until(

@@ -2,17 +2,18 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 
 from simulator.calls import CallCounts
 from simulator.clock import utc_now
 from simulator.faults import Faults
+from simulator.kube.authorization import Rbac
 from simulator.kube.builtins import builtin_registry, create_default_namespaces
 from simulator.kube.certificates import server_context
 from simulator.kube.controllers import Authority, start_controllers
@@ -49,15 +50,21 @@ class Cluster:
 
 
 @contextmanager
-def running(settings: ServerSettings | None = None, *, history: int = 4096) -> Iterator[Cluster]:
-    """Serve a new cluster, with its controllers, until the block ends."""
+def running(
+    settings: ServerSettings | None = None, *, history: int = 4096, superusers: Collection[str] | None = None
+) -> Iterator[Cluster]:
+    """Serve a new cluster, with its controllers, until the block ends.
+
+    `superusers`: who may do everything, where others may do what roles grant; None: everybody may.
+    """
     cluster = Cluster(Store(builtin_registry(), utc_now, history=history))
     ready, leave = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
         create_default_namespaces(cluster.store)
+        more: dict[str, Any] = {} if superusers is None else {"allows": Rbac(cluster.store, superusers)}
         app = kubernetes_app(
-            cluster.store, users=cluster.users, calls=cluster.calls, faults=cluster.faults, settings=settings
+            cluster.store, users=cluster.users, calls=cluster.calls, faults=cluster.faults, settings=settings, **more
         )
         async with serving(app, server_context(cluster.authority, utc_now())) as cluster.url:
             controllers = start_controllers(cluster.store, cluster.authority, cluster.url)
