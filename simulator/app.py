@@ -16,6 +16,7 @@ from simulator.cluster import Cluster, cluster
 from simulator.compute.quota import RateQuota
 from simulator.compute.rest import compute_app
 from simulator.control.face import ControlFace
+from simulator.control.role import role_routes
 from simulator.events import event_path
 from simulator.faults import Faults
 from simulator.guests import Guests, GuestSettings
@@ -29,6 +30,7 @@ from simulator.logging.router import LogRouter
 from simulator.metadata.from_world import WorldMachines
 from simulator.metadata.server import MetadataServer
 from simulator.options import Face, SimulatorOptions
+from simulator.permissions import Role, role_permissions
 from simulator.pubsub.emulator import EmulatorError
 from simulator.pubsub.topic import EventTopic
 from simulator.rpc import serving as serving_rpc
@@ -107,7 +109,8 @@ class _Assembly:
         logging_face = LoggingFace(router, router.records, self._calls, self._faults)
         logs = await enter(serving_rpc((logging_face.handlers(),), self._port("logging")))
         quota = RateQuota(utc_now, options.quota) if options.quota else None
-        compute = compute_app(world, self._calls, self._faults, quota=quota)
+        role = Role(role_permissions() if options.permissions is None else options.permissions)
+        compute = compute_app(world, self._calls, self._faults, quota=quota, allowed=role.allows)
         compute_url = await enter(serving(compute, port=self._port("compute")))
         control = ControlFace(
             world,
@@ -116,7 +119,7 @@ class _Assembly:
             self._calls,
             self._faults,
             lambda: [*world.failures, *guests.failures],
-        ).application(*logging_face.routes())
+        ).application(*logging_face.routes(), *role_routes(role))
         control_url = await enter(serving(control, port=self._port("control")))
         environment = {
             "TPU_NODE_GROUP_PROJECT": options.project,

@@ -29,6 +29,8 @@ class SimulatorOptions:
     project: str = "my-gcp-project"
     #: Whether the operator's CRDs are installed from the start.
     crds: bool = True
+    #: The operator's permissions on Compute Engine; None: those of its custom role.
+    permissions: tuple[str, ...] | None = None
     #: Rate quotas of the Compute API, None for none.
     quota: RateLimits | None = None
     #: (zone, machine type) -> how many more VMs can start; what is not named is without limit.

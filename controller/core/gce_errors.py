@@ -57,6 +57,11 @@ def _permission(message: str, code: str) -> Failure:
     return Rejected(f"{message} Grant {wanted} to the operator's service account.", code)
 
 
+def _act_as(message: str, code: str) -> Failure:
+    advice = "Grant iam.serviceAccounts.actAs on that account (roles/iam.serviceAccountUser) to the operator's account."
+    return Rejected(f"{message} {advice}", code)
+
+
 #: Codes of `Operation.error.errors[]`, `lastAttempt.errors` and REST reasons, in upper snake case.
 CODES: Final[Mapping[str, Make]] = MappingProxyType(
     {
@@ -91,6 +96,7 @@ CODES: Final[Mapping[str, Make]] = MappingProxyType(
         "PERMISSION_DENIED": _permission,
         "FORBIDDEN": _permission,
         "REQUIRED_PERMISSION": _permission,
+        "SERVICE_ACCOUNT_ACCESS_DENIED": _act_as,
         "ACCESS_NOT_CONFIGURED": _change,
         "IP_SPACE_EXHAUSTED": _change,
         "IP_SPACE_EXHAUSTED_WITH_DETAILS": _change,

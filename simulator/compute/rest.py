@@ -17,11 +17,12 @@ from simulator.compute.handlers import Call, catalog_of
 from simulator.compute.place import Place, read_place
 from simulator.compute.quota import RateQuota
 from simulator.compute.routes import Route, find_route
+from simulator.permissions import ACT_AS
 from simulator.seams import CallFaults, CallLog, Effect, Json, PlannedFault
 from simulator.world import ApiError, Caller, World
 from simulator.world.audit import Subject
 from simulator.world.build import instance_subject
-from simulator.world.errors import invalid, invalid_field
+from simulator.world.errors import forbidden, invalid, invalid_field, may_not_act_as
 from simulator.world.operations import Operation
 
 __all__ = ["Allowed", "compute_app"]
@@ -119,10 +120,13 @@ class _Face:
     def _check_permissions(self, route: Route, call: Call) -> None:
         if self._allowed is None:
             return
-        for permission in (*route.permissions, *_act_as(route, call)):
-            if not self._allowed(call.caller.principal, permission):
-                text = f"Required '{permission}' permission for '{_target(call.place, call.body)}'"
-                raise ApiError(403, "forbidden", text)
+        principal = call.caller.principal
+        for permission in route.permissions:
+            if not self._allowed(principal, permission):
+                raise forbidden(permission, _target(call.place, call.body))
+        for account in _lent(route, call):
+            if not self._allowed(principal, ACT_AS):
+                raise may_not_act_as(account, principal)
 
     def _planned(self, fault: PlannedFault, caller: Caller, route: Route, effect: Effect) -> web.Response:
         code = int(fault.code)
@@ -170,15 +174,15 @@ def _request_id(request: web.Request) -> str:
     raise invalid_field("requestId", text, "Must be a UUID that is not zero.")
 
 
-def _act_as(route: Route, call: Call) -> tuple[str, ...]:
-    """actAs, where the call lends a service account to a VM or writes to a VM that has one (facts: GCE 6.3)."""
+def _lent(route: Route, call: Call) -> list[str]:
+    """Service accounts that a call lends to a VM, or under which a VM runs that it writes to (facts: GCE 6.3)."""
     if route.method.endswith("nstanceTemplates.insert"):
-        lends = bool((call.body.get("properties") or {}).get("serviceAccounts"))
+        given = (call.body.get("properties") or {}).get("serviceAccounts") or []
     elif route.method == "instances.setMetadata":
-        lends = bool(call.world.machines.get(call.place.path).service_accounts)
+        given = call.world.machines.get(call.place.path).service_accounts
     else:
-        lends = False
-    return ("iam.serviceAccounts.actAs",) if lends else ()
+        given = []
+    return [str(account.get("email", "")) for account in given]
 
 
 def _target(place: Place, body: Json) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from simulator.seams import Json
 
-__all__ = ["BodyError", "capacity", "template"]
+__all__ = ["BodyError", "capacity", "permission", "template"]
 
 
 class BodyError(ValueError):
@@ -25,6 +25,12 @@ def capacity(body: Any) -> tuple[str, str, int | None]:
     if isinstance(available, bool) or (available is not None and available < 0):
         raise BodyError(f'"available" is {available!r}; it must be a whole number from 0, or null for no limit')
     return fields["zone"], fields["machineType"], available
+
+
+def permission(body: Any) -> tuple[str, bool]:
+    """`{permission, granted}` -> the same."""
+    fields = _fields(body, required={"permission": str, "granted": bool}, optional={})
+    return fields["permission"], fields["granted"]
 
 
 def _fields(body: Any, *, required: Mapping[str, Any], optional: Mapping[str, Any]) -> Json:

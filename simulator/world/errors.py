@@ -14,9 +14,11 @@ __all__ = [
     "UnknownInstanceError",
     "already_exists",
     "condition_not_met",
+    "forbidden",
     "in_use",
     "invalid",
     "invalid_field",
+    "may_not_act_as",
     "not_found",
     "not_ready",
 ]
@@ -74,6 +76,18 @@ class Fault:
 def not_found(path: str) -> ApiError:
     """404 for a resource path as `projects/p/zones/z/instances/n`."""
     return ApiError(404, "notFound", f"The resource '{path}' was not found")
+
+
+def forbidden(permission: str, path: str) -> ApiError:
+    """403 of a caller who lacks a permission (facts: GCE 6.3)."""
+    return ApiError(403, "forbidden", f"Required '{permission}' permission for '{path}'")
+
+
+def may_not_act_as(account: str, principal: str) -> ApiError:
+    """400 of a caller who may not lend this service account to a VM (facts: GCE 6.3)."""
+    said = f"The user does not have access to service account '{account}'. User: '{principal}'. "
+    advice = "Ask a project owner to grant you the iam.serviceAccountUser role on the service account"
+    return ApiError(400, "SERVICE_ACCOUNT_ACCESS_DENIED", said + advice)
 
 
 def already_exists(path: str) -> ApiError:

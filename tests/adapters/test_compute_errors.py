@@ -196,6 +196,7 @@ def test_a_failure_passes_unchanged() -> None:
         ("RESOURCE_NOT_FOUND", "The resource 'n' was not found", "insert", Rejected),
         ("IP_SPACE_EXHAUSTED", "IP space is exhausted", "insert", Rejected),
         ("PERMISSIONS_ERROR", "Required 'compute.disks.create' permission", "insert", Rejected),
+        ("SERVICE_ACCOUNT_ACCESS_DENIED", "The user does not have access to service account 'n'.", "", Rejected),
         ("403", "FORBIDDEN", "insert", Rejected),
         ("412", "Precondition Failed", "setMetadata", Conflict),
         ("503", "", "insert", Retry),

@@ -11,7 +11,7 @@ from google.pubsub_v1.services.publisher.transports import PublisherGrpcAsyncIOT
 
 from tests.api.manifests import changed
 from tests.scenarios.groups import Json, sample
-from tests.scenarios.harness import PATIENCE, Bench, Calls, until
+from tests.scenarios.harness import PATIENCE, SOMEBODY, Bench, Calls, until
 
 #: A world in a hurry: what is tested with it are faults, not durations.
 HURRY: Final = ("--timings", "0.3", "--log-latency", "0.3")
@@ -101,7 +101,7 @@ async def nodes_of(stage: Bench, group: str) -> dict[str, Json]:
 async def compute(stage: Bench, method: str, path: str, body: Any = None) -> Json:
     """One call of the Compute API by somebody else; it must succeed."""
     url = f"{stage.ready['env']['TPU_NODE_GROUP_COMPUTE_ENDPOINT']}/compute/v1/projects/{PROJECT}/{path}"
-    async with stage.http.request(method, url, json=body) as answer:
+    async with stage.http.request(method, url, json=body, headers=SOMEBODY) as answer:
         said: Json = await answer.json()
         assert answer.status == 200, said
         return said

@@ -28,6 +28,8 @@ PROGRAM: Final = (sys.executable, "-m", "controller.cli")
 #: How long one step of a scenario may take, in seconds, on a machine that does other things too.
 PATIENCE: Final = 60.0
 _STEP: Final = 0.05
+#: A user of the project: whoever calls Compute Engine without credentials is the operator.
+SOMEBODY: Final = {"Authorization": "Bearer somebody@example.com"}
 #: Who the operator is in counts of calls: in Compute and in Kubernetes.
 _OPERATOR: Final = ("anonymous", "system:serviceaccount:tpu-node-group:tpu-node-group-controller")
 
