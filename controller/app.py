@@ -28,6 +28,7 @@ from controller.core.model import Kind
 from controller.ending import end_within
 from controller.logs import configure
 from controller.runtime.env import Env
+from controller.runtime.hearing import Hearing
 from controller.runtime.knowledge import Knowledge
 from controller.runtime.leadership import Leadership, LeaseTimes
 from controller.runtime.metrics import Metrics
@@ -42,6 +43,7 @@ log = structlog.get_logger(__name__)
 
 #: What an orderly end may take beyond the grace time, in seconds.
 _LAST_RESORT = 4.0
+_LIMITS = Limits()
 
 
 class Operator:
@@ -57,6 +59,8 @@ class Operator:
         self._stopping = asyncio.Event()
         self._crash: list[str] = []
         self._stream = StreamState(connected=False, since=0.0)
+        self._has_listened = False
+        self._hearing: Hearing | None = None
         self._watching = (False, "the watch of custom resources has not begun")
         self._nodes: NodeWatch | None = None
         self._leading = not settings.leader_election
@@ -86,7 +90,7 @@ class Operator:
         await self._work(client, compute, cluster, may_act)
 
     async def _serve_health(self) -> None:
-        http = HttpServer(self._metrics.registry, self._problems)
+        http = HttpServer(self._metrics.registry, self._problems, self._details)
         listen = self._settings.listen
         host, _, port = listen.rpartition(":")
         try:
@@ -214,9 +218,15 @@ class Operator:
             settings.subscription,
             parts.intake.handle,
             lambda state: self._note_stream(state, parts),
-            Limits(max_outstanding_messages=settings.max_outstanding_messages),
+            Limits(
+                max_outstanding_messages=settings.max_outstanding_messages,
+                # A connection that swallows everything is found out before the silence is blamed on the sink.
+                probe_interval=min(_LIMITS.probe_interval, settings.deaf_limit.total_seconds() / 4),
+                probe_timeout=min(_LIMITS.probe_timeout, settings.deaf_limit.total_seconds() / 4),
+            ),
             self._clock,
         )
+        self._hearing = parts.hearing
         self._in_background(subscription.run(), "subscription")
         self._stack.push_async_callback(subscription.close, self._grace / 2)
         self._in_background(parts.hearing.run(), "canary")
@@ -228,6 +238,7 @@ class Operator:
         if state.error and state.error != self._stream.error:
             log.warning("subscription", trouble=state.error)
         self._stream = state
+        self._has_listened = self._has_listened or state.connected
         parts.hearing.stream(state)
 
     def _problems(self) -> list[str]:
@@ -238,9 +249,15 @@ class Operator:
             problems.append(f"Nodes are not watched: {self._nodes.problem}")
         if not watching:
             problems.append(trouble or "custom resources are not watched")
-        if not self._stream.connected:
+        if not self._has_listened:
             problems.append(self._stream.error or "the subscription is not connected yet")
         return problems
+
+    def _details(self) -> list[str]:
+        """What readiness tells besides. Deaf, the operator works all the same, by looking: it stays ready."""
+        stream = self._stream
+        broken = [stream.error] if self._has_listened and not stream.connected and stream.error else []
+        return broken + (self._hearing.details if self._hearing is not None else [])
 
     def _in_background(self, work: Coroutine[Any, Any, None], name: str) -> Callable[[], Awaitable[None]]:
         """A task that lasts as long as the operator. One that fails ends the process, which says why in one line.

@@ -4,6 +4,7 @@ import importlib.resources
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 import structlog
 
@@ -14,12 +15,13 @@ from controller.core.plan import Policy
 from controller.core.startup import rendered
 from controller.runtime.apply import Applier
 from controller.runtime.auditing import Auditor
+from controller.runtime.backlog import Backlog
 from controller.runtime.child_look import ChildLook
 from controller.runtime.custom_resources import Change
 from controller.runtime.dispatch import Dispatch
 from controller.runtime.env import Env
 from controller.runtime.group_look import GroupLook
-from controller.runtime.hearing import Hearing
+from controller.runtime.hearing import Hearing, Path, Ways
 from controller.runtime.housekeeping import Housekeeping
 from controller.runtime.intake import Intake
 from controller.runtime.mailbox import Limits, Mailboxes
@@ -95,16 +97,19 @@ def assemble(settings: Settings, env: Env, records: CloudLogging) -> Parts:
     def changed(change: Change) -> None:
         dispatch.changed(change)
 
-    def everybody_looks() -> None:
+    def groups_look(project: str) -> None:
         cause = Cause("hearing", env.clock.now())
         for key in env.knowledge.resources.keys(Kind.GROUP):
-            mailboxes.post(key, Wake(Scope.NONE, cause))
+            group = env.knowledge.resources.group(key)
+            if group is not None and group.spec.project == project:
+                mailboxes.post(key, Wake(Scope.NONE, cause))
 
-    hearing = _hearing(settings, env, records, everybody_looks)
+    backlog = Backlog(env.clock, lambda: mailboxes.oldest_event)
+    hearing = _hearing(settings, env, records, backlog, groups_look)
     tokens = TokenWork(env, signature_wait=settings.signature_wait.total_seconds())
     applier = Applier(env, tokens, auditor, changed, pass_limit=settings.pass_limit.total_seconds())
     observer, statuses = Observer(env), StatusWriter(env)
-    groups = GroupLook(env, observer, applier, statuses, post, lambda: hearing.verdict)
+    groups = GroupLook(env, observer, applier, statuses, post, hearing.verdict)
     children = ChildLook(env, observer, applier, statuses, post)
     limits = Limits(
         looks_per_second=settings.max_looks_per_key_per_second,
@@ -114,24 +119,28 @@ def assemble(settings: Settings, env: Env, records: CloudLogging) -> Parts:
     mailboxes = Mailboxes(Reconciler(env, groups, children).look, env.clock, env.jitter, limits)
     dispatch = Dispatch(env, mailboxes.post, mailboxes.forget)
     intake = Intake(env.knowledge, hearing, mailboxes.post, env.clock, env.metrics)
+    env.metrics.oldest_event.set_function(backlog.age)
+    env.metrics.saturation.set_function(lambda: mailboxes.saturation)
     env.metrics.waiting.set_function(lambda: mailboxes.waiting)
     env.metrics.records_dropped.set_function(lambda: records.counts.dropped + lines.dropped)
     return Parts(mailboxes, dispatch, hearing, intake, Housekeeping(env, dispatch, applier))
 
 
-def _hearing(settings: Settings, env: Env, records: CloudLogging, on_change: Callable[[], None]) -> Hearing:
+def _hearing(
+    settings: Settings, env: Env, records: CloudLogging, backlog: Backlog, on_change: Callable[[str], None]
+) -> Hearing:
     """The canary's way out and back; it is written like the audit records."""
 
-    def write() -> None:
-        now = env.clock.now()
-        records.write_entry(canary_entry(settings.project, settings.cluster_name, settings.identity, now))
+    def write(at: datetime) -> None:
+        records.write_entry(canary_entry(settings.project, settings.cluster_name, settings.identity, at))
 
-    return Hearing(
-        env.clock,
-        env.metrics,
-        write,
-        on_change,
+    path = Path(
+        project=settings.project,
+        subscription=settings.subscription,
+        cluster=settings.cluster_name,
         writer=settings.identity,
         interval=settings.canary_interval,
         limit=settings.deaf_limit,
     )
+    ways = Ways(write, lambda: records.trouble, lambda: env.knowledge.index.projects, on_change)
+    return Hearing(env.clock, env.metrics, env.knowledge.awaited, backlog, path, ways)

@@ -5,16 +5,20 @@ from collections.abc import Callable
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-#: What keeps the operator from its work, in words; empty when nothing does.
-Problems = Callable[[], list[str]]
+#: In words, a line each; empty when there is nothing to tell.
+Lines = Callable[[], list[str]]
 
 
 class HttpServer:
-    """Serves until closed."""
+    """Serves until closed.
 
-    def __init__(self, registry: CollectorRegistry, problems: Problems) -> None:
+    `problems`: what keeps the operator from its work. `details`: what is wrong besides, and does not.
+    """
+
+    def __init__(self, registry: CollectorRegistry, problems: Lines, details: Lines) -> None:
         self._registry = registry
         self._problems = problems
+        self._details = details
         app = web.Application()
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._health)
@@ -42,4 +46,5 @@ class HttpServer:
 
     async def _ready(self, _: web.Request) -> web.Response:
         problems = self._problems()
-        return web.Response(text="\n".join(problems or ["ok"]) + "\n", status=503 if problems else 200)
+        lines = [*(problems or ["ok"]), *self._details()]
+        return web.Response(text="\n".join(lines) + "\n", status=503 if problems else 200)

@@ -100,8 +100,16 @@ class Reason(StrEnum):
     FLOWING = "Flowing"
     #: Nothing has been expected yet since the start.
     AWAITING_FIRST_EVENT = "AwaitingFirstEvent"
-    #: An entry that had to come did not: the sink, its filter or its permission is wrong.
+    #: Entries arrive, later than they may: there is a backlog, or looks keep failing.
+    BEHIND = "Behind"
+    #: No entry comes at all: the sink, its filter or its permission to publish is wrong.
     NO_EVENTS = "NoEvents"
+    #: Audit entries come, the operator's own canary does not: the sink's filter.
+    CANARY_MISSING = "CanaryMissing"
+    #: The operator may not, or cannot, write its canary.
+    CANARY_NOT_WRITTEN = "CanaryNotWritten"
+    #: The canary comes, the audit entries of what was done or happened do not: the filter, or a sink that intercepts.
+    ACTIVITY_MISSING = "ActivityMissing"
     #: The subscription cannot be pulled.
     STREAM_DOWN = "StreamDown"
 

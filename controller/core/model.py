@@ -97,6 +97,12 @@ class Wake:
         return Wake(self.scope | later.scope, cause, MappingProxyType(instances), self.mig or later.mig)
 
     @property
+    def oldest_event(self) -> datetime | None:
+        """When the oldest of the events that it stands for was published; None where it stands for none."""
+        causes = (self.cause, *self.instances.values(), *((self.mig,) if self.mig else ()))
+        return min((cause.at for cause in causes if cause.event), default=None)
+
+    @property
     def wants_all_instances(self) -> bool:
         """Whether the VMs must be read, and no names say which."""
         return Scope.INSTANCES in self.scope and not self.instances

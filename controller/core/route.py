@@ -72,6 +72,11 @@ class RoutingIndex:
         base = base_name_of(name)
         return self._instances.get((project, zone, base)) if base and zone else None
 
+    @property
+    def projects(self) -> frozenset[str]:
+        """The projects in which somebody here has VMs."""
+        return frozenset(at[0] for at in self._instances)
+
     def owner_of_base(self, base: str) -> Key | None:
         """A key that looks at VMs of this base name, wherever: names of ours bear a hash of the UID."""
         return next((key for at, key in self._instances.items() if at[2] == base), None)
@@ -94,6 +99,14 @@ def route(event: Event, index: RoutingIndex, published: datetime) -> Route | Non
         return None
     key = index.owner_of_resource(kind, event.project, event.name)
     return None if key is None else Route(key, Wake(Scope.MIG, _cause(event, published)))
+
+
+def is_ours(event: Event, index: RoutingIndex) -> bool:
+    """Whether the event is about something that a key here owns, whatever there is to see of it."""
+    if event.resource is Resource.INSTANCE:
+        return index.owner_of_instance(event.project, event.zone, event.name) is not None
+    kind = _RESOURCE_KINDS.get(event.resource)
+    return kind is not None and index.owner_of_resource(kind, event.project, event.name) is not None
 
 
 def _route_instance(event: Event, index: RoutingIndex, published: datetime) -> Route | None:

@@ -100,7 +100,11 @@ class Applier:
         started, begun = self._env.clock.now(), self._env.clock.monotonic()
         self._auditor.begin(action, of, started)
         try:
+            fresh = not isinstance(action, InsertResource) or action.request_id in self._env.knowledge.unsent
             outcome = Outcome(action, operation=await self._do(action, of))
+            if fresh:
+                # The same request again would be no new operation, and be written to the log no second time.
+                self._await_entry(outcome, begun)
         except Failure as failure:
             log.warning(
                 "action failed",
@@ -115,6 +119,14 @@ class Applier:
         result = "failed" if outcome.failure is not None else "done"
         self._env.metrics.actions.labels(type(action).__name__, result).inc()
         return outcome
+
+    def _await_entry(self, outcome: Outcome, begun: float) -> None:
+        """An accepted mutation comes back as an entry of the audit log, or else the operator is deaf."""
+        action, operation = outcome.action, outcome.operation
+        if isinstance(action, InsertResource | DeleteResource) and operation is not None:
+            verb = "insert" if isinstance(action, InsertResource) else "delete"
+            now = self._env.clock.monotonic()
+            self._env.knowledge.awaited.mutated(action.ref, verb, operation.name, begun, now)
 
     async def _do(self, action: Action, of: Pass) -> OperationView | None:
         match action:

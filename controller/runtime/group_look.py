@@ -29,7 +29,7 @@ _DETAILS_PACE = timedelta(milliseconds=250)
 
 
 class GroupLook:
-    """Looks at groups. `post`: asks a child to look; `events`: the verdict on the event path."""
+    """Looks at groups. `post`: asks a child to look; `events`: the verdict on the path of a project's events."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class GroupLook:
         applier: Applier,
         statuses: StatusWriter,
         post: Callable[[Key, Wake], None],
-        events: Callable[[], Verdict | None],
+        events: Callable[[str], Verdict | None],
     ) -> None:
         self._env = env
         self._observer = observer
@@ -85,7 +85,9 @@ class GroupLook:
         current = self._env.knowledge.resources.group(key)
         if current is None or any(isinstance(outcome.action, SetFinalizers) for outcome in outcomes):
             return
-        fresh = group_status(snapshot, outcomes, now, events=self._events(), last_event=memory.last_event)
+        fresh = group_status(
+            snapshot, outcomes, now, events=self._events(current.spec.project), last_event=memory.last_event
+        )
         await self._write(key, current, fresh, now)
         for state in snapshot.states(now):
             if state.phase is Phase.READY and state.host.instance is not None:
@@ -114,8 +116,9 @@ class GroupLook:
         memory.quiet_looks = 0
         return True
 
-    def _is_deaf(self) -> bool:
-        verdict = self._events()
+    def _is_deaf(self, key: Key) -> bool:
+        group = self._env.knowledge.resources.group(key)
+        verdict = self._events(group.spec.project) if group is not None else None
         return verdict is not None and verdict.status == "False"
 
     def _following(
@@ -135,7 +138,7 @@ class GroupLook:
         again = Wake(Scope.SPEC, wake.cause, dict(wake.instances)) if progressed or not complete else None
         details = (Recheck(memory.details_due, "details", Scope.NONE),) if memory.details_due else ()
         return Next(
-            rechecks=(*rechecks, *details, resync_recheck(self._env, key, wake, deaf=self._is_deaf())),
+            rechecks=(*rechecks, *details, resync_recheck(self._env, key, wake, deaf=self._is_deaf(key))),
             retry=retry_wake(outcomes, now),
             retry_after=retry_after(failures, memory.failures, self._env.policy).total_seconds(),
             again=again,

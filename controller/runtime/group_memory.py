@@ -145,6 +145,11 @@ class GroupMemory:
             return bool(instance.metadata.token_id)
         return cause.kind == "instance.inserted.last" and not cause.detail
 
+    def is_of_an_earlier_vm(self, name: str, instance_id: str | None) -> bool:
+        """Whether an event that names this id is about a VM that has been replaced, for all we know."""
+        instance = self.instances.get(name)
+        return instance is not None and instance_id is not None and instance.id != instance_id
+
     def changed(self) -> set[str]:
         """The VMs that began or ceased to run, came or went, by the MIG's own rows: these must be read.
 

@@ -1,100 +1,218 @@
-"""Whether events reach us at all: a canary that is written to Cloud Logging must come back through the subscription.
+"""Whether events reach us at all, for each project: gathers what was expected and what came, and asks the judge.
 
-It measures the whole path (log, sink, filter, topic, subscription), also on a cluster where nothing happens. The
-verdict is written into every group's condition EventsFlowing, and never affects Ready.
+A canary that is written to Cloud Logging must come back through the subscription: that measures the whole path (log,
+sink, filter, topic, subscription), also where nothing happens. Entries of what we did, and of what a resync found, must
+come too (`awaited.py`). The verdicts go into the groups' condition EventsFlowing, and never affect Ready.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from controller.api.constants import LOG_CANARY
 from controller.api.reasons import Reason
+from controller.core.deaf_words import Names
+from controller.core.deafness import SUSPICIOUS, Evidence, judge, suspicious
 from controller.core.verdicts import Verdict
+from controller.runtime.awaited import Awaited, is_audit
+from controller.runtime.backlog import Backlog
+from controller.runtime.canaries import Canaries
+from controller.runtime.holding import Holding
 from controller.runtime.metrics import Metrics
 from controller.runtime.ports import Clock
 from sinks.intake.delivery import StreamState
-
-#: Writes one canary entry; best effort.
-WriteCanary = Callable[[], None]
+from sinks.intake.events import Event, Resource
 
 _CHECK: Final = 1.0
+#: So many canaries in a row that do not come are an outage: what was awaited meanwhile is lost for all we know.
+_OUTAGE: Final = 2
+_FINE: Final = frozenset({Reason.FLOWING, Reason.AWAITING_FIRST_EVENT})
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Whose path is listened to, and when it counts as broken."""
+
+    #: The project that canaries are written in.
+    project: str
+    #: `projects/p/subscriptions/s`.
+    subscription: str
+    #: A canary names them: paths may be shared.
+    cluster: str
+    writer: str
+    #: How often a canary is written, and how late an entry may be.
+    interval: timedelta
+    limit: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How to reach what listening needs."""
+
+    #: Writes one canary entry that bears this moment; best effort.
+    write: Callable[[datetime], None]
+    #: Why entries cannot be written, "" while they can.
+    trouble: Callable[[], str]
+    #: The projects of the groups.
+    projects: Callable[[], Iterable[str]]
+    #: The verdict on a project has changed: its groups must say so.
+    on_change: Callable[[str], None]
 
 
 class Hearing:
-    """Sends canaries and judges what is heard. `on_change`: the verdict changed, the groups must say so."""
+    """Sends canaries and judges what is heard."""
 
     def __init__(
-        self,
-        clock: Clock,
-        metrics: Metrics,
-        write_canary: WriteCanary,
-        on_change: Callable[[], None],
-        *,
-        writer: str,
-        interval: timedelta,
-        limit: timedelta,
+        self, clock: Clock, metrics: Metrics, awaited: Awaited, backlog: Backlog, path: Path, ways: Ways
     ) -> None:
         self._clock = clock
         self._metrics = metrics
-        self._write_canary = write_canary
-        self._on_change = on_change
-        self._writer = writer
-        self._interval = interval
-        self._limit = limit
-        self._stream = StreamState(connected=False, since=0.0)
-        #: When the oldest canary that has not come back was written.
-        self._outstanding: datetime | None = None
-        self._heard_once = False
-        self._verdict = self._judge(None)
+        self._awaited = awaited
+        self._backlog = backlog
+        self._path = path
+        self._ways = ways
+        self._limit = path.limit.total_seconds()
+        self._canaries = Canaries(path.cluster, path.writer)
+        self._holding = Holding(self._limit * SUSPICIOUS)
+        self._canary_came = False
+        #: When the last audit entry of each project came, and the last entry of any, on the monotonic clock.
+        self._audit: dict[str, float] = {}
+        self._anything: float | None = None
+        #: Since when entries cannot be written.
+        self._troubled: float | None = None
+        self._verdicts: dict[str, Verdict] = {}
+        #: When the words of a verdict changed last.
+        self._said: dict[str, float] = {}
+
+    def verdict(self, project: str) -> Verdict:
+        """What EventsFlowing says of this project."""
+        found = self._verdicts.get(project)
+        return found if found is not None else self._judge(project, self._clock.monotonic())
 
     @property
-    def verdict(self) -> Verdict:
-        """What EventsFlowing says."""
-        return self._verdict
+    def details(self) -> list[str]:
+        """What readiness tells of it, a line for each project that is not heard as it should be."""
+        told = [(project, said) for project, said in sorted(self._verdicts.items()) if said.reason not in _FINE]
+        return [f"events of {project}: {said.reason}: {said.message}" for project, said in told]
 
     def stream(self, state: StreamState) -> None:
         """The subscription's stream connected, or broke."""
-        self._stream = state
         self._metrics.subscriber_up.set(1 if state.connected else 0)
+        if self._holding.changed(state, self._clock.monotonic()):
+            self._metrics.subscriber_restarts.inc()
         self._update()
 
-    def canary(self, writer: str) -> None:
-        """A canary came back. Another replica's proves the path too, but not our own writing."""
-        if writer == self._writer:
-            self._outstanding = None
-            self._heard_once = True
-            self._update()
+    def heard(self, event: Event, published: datetime) -> None:
+        """An entry came, whatever it is."""
+        now = self._clock.monotonic()
+        self._anything = now
+        self._holding.heard()
+        self._backlog.came(published, now)
+        if event.resource is Resource.CANARY:
+            self._canary(event, published)
+        elif is_audit(event):
+            if event.project in self._verdicts:
+                # Anybody may make up projects; only those of groups are kept.
+                self._audit[event.project] = now
+            self._awaited.heard(event, now, self._limit / 2)
 
     async def run(self) -> None:
         """Send canaries and judge, until cancelled."""
-        due = self._clock.monotonic()
+        written = -float("inf")
         while True:
-            if self._clock.monotonic() >= due:
-                due = self._clock.monotonic() + self._interval.total_seconds()
-                self._write_canary()
-                self._outstanding = self._outstanding or self._clock.now()
+            now = self._clock.monotonic()
+            if now - written >= self._pause(now):
+                written = now
+                self._write(now)
             self._update()
-            await self._clock.sleep(min(_CHECK, self._limit.total_seconds() / 4))
+            await self._clock.sleep(min(_CHECK, self._limit / 10))
+
+    def _write(self, now: float) -> None:
+        at = self._clock.now()
+        self._canaries.written(at, now)
+        self._backlog.wrote(at, now)
+        self._ways.write(at)
+
+    def _pause(self, now: float) -> float:
+        """Sooner while something is late: whether it is lost alone, and when entries come again, must be known."""
+        interval = self._path.interval.total_seconds()
+        late = any(suspicious(self._evidence(project, now), self._limit) for project in self._projects())
+        return min(interval, self._limit * SUSPICIOUS) if late else interval
+
+    def _canary(self, event: Event, published: datetime) -> None:
+        """Another's canary proves the path too, but not our own writing."""
+        came = self._canaries.came(event)
+        if came is None:
+            return
+        if came[1] >= _OUTAGE:
+            self._awaited.forget(self._path.project)
+        self._canary_came = True
+        self._backlog.canary(event, published)
+        if self.verdict(self._path.project).reason != Reason.FLOWING:
+            self._update()
+
+    def _projects(self) -> set[str]:
+        return {self._path.project, *self._ways.projects()}
 
     def _update(self) -> None:
-        verdict = self._judge(self._outstanding)
-        changed = (verdict.status, verdict.reason) != (self._verdict.status, self._verdict.reason)
-        if changed:
-            self._verdict = verdict
-            self._metrics.events_flowing.set(0 if verdict.status == "False" else 1)
-            self._on_change()
+        now = self._clock.monotonic()
+        self._note_trouble(now)
+        if self._holding.held_again(now):
+            self._hear_anew(now)
+        self._backlog.check(now, self._limit)
+        projects = self._projects()
+        for gone in self._verdicts.keys() - projects:
+            del self._verdicts[gone]
+            self._audit.pop(gone, None)
+            self._metrics.events_flowing.remove(gone)
+            self._awaited.forget(gone)
+        for project in projects:
+            self._tell(project, self._judge(project, now), now)
 
-    def _judge(self, outstanding: datetime | None) -> Verdict:
-        late = outstanding is not None and self._clock.now() - outstanding > self._limit
-        if not self._stream.connected and self._stream.error:
-            return Verdict("False", Reason.STREAM_DOWN, self._stream.error)
-        if late:
-            message = (
-                f"a {LOG_CANARY} entry did not come back within {self._limit.total_seconds():g} s: check that the log "
-                "sink exists and its filter admits it, and that the sink's writer identity may publish to the topic"
-            )
-            return Verdict("False", Reason.NO_EVENTS, message)
-        if not self._heard_once:
-            return Verdict("Unknown", Reason.AWAITING_FIRST_EVENT, "no event has been expected to be here yet")
-        return Verdict("True", Reason.FLOWING, "events arrive")
+    def _note_trouble(self, now: float) -> None:
+        if self._ways.trouble():
+            self._troubled = self._troubled if self._troubled is not None else now
+        elif self._troubled is not None:
+            # What waited to be written is written only now.
+            self._troubled = None
+            self._canaries.restart(now)
+
+    def _hear_anew(self, now: float) -> None:
+        """The stream is held again: what was published meanwhile comes now, or is gone with the subscription."""
+        self._canaries.restart(now)
+        self._awaited.restart(now)
+        if self._holding.was_missing:
+            self._awaited.forget()
+
+    def _tell(self, project: str, verdict: Verdict, now: float) -> None:
+        before = self._verdicts.get(project)
+        if before == verdict:
+            return
+        same = before is not None and (before.status, before.reason) == (verdict.status, verdict.reason)
+        if same and now - self._said.get(project, now) < self._limit:
+            # Other words for the same trouble: not with each attempt.
+            return
+        self._verdicts[project], self._said[project] = verdict, now
+        self._metrics.flowing(project, deaf=verdict.status == "False")
+        if before is not None or verdict.status != "Unknown":
+            self._ways.on_change(project)
+
+    def _judge(self, project: str, now: float) -> Verdict:
+        return judge(self._evidence(project, now), Names(project, self._path.subscription), self._limit)
+
+    def _evidence(self, project: str, now: float) -> Evidence:
+        own = project == self._path.project
+        audit = self._audit.get(project)
+        return Evidence(
+            own=own,
+            stream=self._holding.seen(now),
+            canary=self._canaries.oldest(now),
+            proven=self._canary_came if own else audit is not None,
+            trouble=self._ways.trouble(),
+            trouble_for=now - self._troubled if self._troubled is not None else 0.0,
+            audit=None if audit is None else now - audit,
+            anything=None if self._anything is None else now - self._anything,
+            missed=self._awaited.missed(project, now),
+            late=self._backlog.late,
+            behind=self._backlog.lasting,
+        )

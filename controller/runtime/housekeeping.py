@@ -78,4 +78,5 @@ class Housekeeping:
             key = Key(Kind.GROUP, token.namespace, token.group)
             cause = Cause("housekeeping", self._env.clock.now())
             of = Pass(f"{token.namespace}/{token.group}", key, cause, {}, generation=0)
-            await self._applier.apply([RevokeToken(token.id, token.instance, "its group is gone")], of)
+            outcomes, _ = await self._applier.apply([RevokeToken(token.id, token.instance, "its group is gone")], of)
+            self._env.metrics.orphans_deleted.labels("token").inc(sum(each.failure is None for each in outcomes))

@@ -11,14 +11,14 @@ from typing import Final
 import structlog
 
 from controller.core.model import Key, Wake
-from controller.core.route import Route, route
+from controller.core.route import Route, is_ours, route
 from controller.runtime.hearing import Hearing
 from controller.runtime.knowledge import Knowledge
 from controller.runtime.metrics import Metrics
 from controller.runtime.ports import Clock
 from sinks.intake.delivery import Answer, Delivery
 from sinks.intake.entry import decode
-from sinks.intake.events import Event, Ignored, Resource, Unreadable, moment
+from sinks.intake.events import Event, EventKind, Ignored, Resource, Unreadable, moment
 
 log = structlog.get_logger(__name__)
 
@@ -27,7 +27,7 @@ _REMEMBERED: Final = 20_000
 
 
 class Intake:
-    """Handles deliveries of the subscription."""
+    """Handles deliveries of the subscription. `last_attempt`: what is refused then, the dead-letter topic gets."""
 
     def __init__(
         self,
@@ -36,48 +36,70 @@ class Intake:
         post: Callable[[Key, Wake], None],
         clock: Clock,
         metrics: Metrics,
+        *,
+        last_attempt: int = 5,
     ) -> None:
         self._knowledge = knowledge
         self._hearing = hearing
         self._post = post
         self._clock = clock
         self._metrics = metrics
+        self._last_attempt = last_attempt
         self._handled: OrderedDict[str, None] = OrderedDict()
 
     def handle(self, delivery: Delivery) -> Answer:
-        """Take one message."""
+        """Take one message. What this raises, the stream answers with a nack."""
+        try:
+            refused = self._refused(delivery)
+        except Exception:
+            self._metrics.nacked.labels("failed").inc()
+            raise
+        if refused:
+            self._metrics.nacked.labels(refused).inc()
+            return Answer.NACK
+        self._metrics.acked.inc()
+        return Answer.ACK
+
+    def _refused(self, delivery: Delivery) -> str:
+        """Why it must come again; "" when it need not."""
         match decode(delivery.data):
             case Unreadable(reason):
                 return self._unreadable(delivery, reason)
             case Ignored(reason):
-                self._metrics.ignored.labels(self._metrics.bounded(reason)).inc()
+                self._metrics.ignored.labels(reason).inc()
             case Event() as event:
                 self._event(event, delivery)
-        return Answer.ACK
+        return ""
 
-    def _unreadable(self, delivery: Delivery, reason: str) -> Answer:
+    def _unreadable(self, delivery: Delivery, reason: str) -> str:
         """Nacked until the dead-letter policy takes it; without one it could only go round for ever."""
-        self._metrics.unreadable.labels(self._metrics.bounded(reason)).inc()
+        self._metrics.unreadable.labels(reason).inc()
         log.warning("message cannot be read", message_id=delivery.message_id, reason=reason)
-        return Answer.NACK if delivery.delivery_attempt else Answer.ACK
+        if delivery.delivery_attempt >= self._last_attempt:
+            self._metrics.dead_lettered.inc()
+        return "unreadable" if delivery.delivery_attempt else ""
 
     def _event(self, event: Event, delivery: Delivery) -> None:
         self._metrics.events.labels(f"{event.resource}.{event.kind}").inc()
         self._metrics.last_event.set(self._clock.now().timestamp())
         age = (self._clock.now() - moment(event.at)).total_seconds()
         self._metrics.event_age.observe(max(0.0, age))
+        self._hearing.heard(event, delivery.published)
         if event.resource is Resource.CANARY:
-            self._hearing.canary(event.writer)
             return
         if self._is_duplicate(event.key):
             self._metrics.duplicates.inc()
             return
         found = route(event, self._knowledge.index, delivery.published)
         if found is None:
-            self._metrics.foreign.inc()
+            ours = is_ours(event, self._knowledge.index)
+            (self._metrics.nothing_new if ours else self._metrics.foreign).inc()
         else:
             self._wake(found)
-            self._knowledge.memory(found.key).last_event = delivery.published
+            memory = self._knowledge.memory(found.key)
+            memory.last_event = delivery.published
+            if event.kind is not EventKind.INSERTED and memory.is_of_an_earlier_vm(event.name, event.instance_id):
+                self._metrics.stale.inc()
         # Only now: an entry counts as seen when its wake is safe.
         self._remember(event.key)
 

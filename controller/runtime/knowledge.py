@@ -13,6 +13,7 @@ from controller.core.model import Key, Kind
 from controller.core.names import base_name_of
 from controller.core.observed import NodeView, ResourceRef, ResourceView
 from controller.core.route import RoutingIndex
+from controller.runtime.awaited import Awaited
 from controller.runtime.custom_resources import CustomResources, owner_of
 from controller.runtime.group_memory import GroupMemory
 from controller.runtime.vault import TokenVault
@@ -39,6 +40,8 @@ class Knowledge:
     seen: dict[str, Seen] = field(default_factory=dict)
     #: Request ids that were written to a status and not sent by this process: GCE cannot know them.
     unsent: set[str] = field(default_factory=set)
+    #: Audit entries that must come.
+    awaited: Awaited = field(default_factory=Awaited)
     #: When an operation was first heard of.
     operations: dict[str, datetime] = field(default_factory=dict)
     _memories: dict[Key, GroupMemory] = field(default_factory=dict)

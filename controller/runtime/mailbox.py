@@ -9,7 +9,7 @@ moment it is gone, so a post cannot fall in between.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -50,6 +50,8 @@ class Limits:
 @dataclass(slots=True)
 class _Box:
     pending: Wake | None = None
+    #: What the look that runs was asked for.
+    running: Wake | None = None
     worker: asyncio.Task[None] | None = None
     timers: list[asyncio.TimerHandle] = field(default_factory=list)
     #: A failed look that waits for its back-off. Other looks do not touch it: it asks for what they may not read.
@@ -63,6 +65,7 @@ class _Box:
 
 def _take(box: _Box) -> Wake | None:
     wake, box.pending = box.pending, None
+    box.running = wake
     box.allowance -= 1
     return wake
 
@@ -103,6 +106,17 @@ class Mailboxes:
         """How many keys have a look waiting or running."""
         return sum(box.pending is not None or box.worker is not None for box in self._boxes.values())
 
+    @property
+    def saturation(self) -> float:
+        """Looks that run, of those that may run at once."""
+        return sum(box.running is not None for box in self._boxes.values()) / self._limits.workers
+
+    @property
+    def oldest_event(self) -> datetime | None:
+        """When the oldest event was published whose look is to come, runs, or has failed; None when there is none."""
+        wakes = [wake for box in self._boxes.values() for wake in (box.pending, box.running, box.retry)]
+        return min((at for wake in wakes if wake and (at := wake.oldest_event)), default=None)
+
     async def close(self, grace: float) -> None:
         """Start nothing more; let the looks that run finish within `grace` seconds, then cancel them."""
         self._closed = True
@@ -129,6 +143,7 @@ class Mailboxes:
                 if wake is None:
                     break
                 following = await self._look(key, wake)
+            box.running = None
             if not self._closed:
                 self._schedule(key, box, following)
         box.worker = None

@@ -88,6 +88,7 @@ class Observer:
                 read = operation is None or operation.done
                 if read:
                     self._env.knowledge.operations.pop(status.operation_name, None)
+                    self._env.knowledge.awaited.ended(status.operation_name, self._env.clock.monotonic())
         view = await read_resource(self._env, ref) if read else self._last(ref)
         read = read or (not status.operation_name and self._is_fresh(ref, now))
         owner = child.metadata.controller_owner

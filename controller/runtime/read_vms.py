@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from controller.core.failures import Gone, Retry
 from controller.core.model import Scope, Wake
+from controller.core.moving import on_their_way
 from controller.core.observed import ManagedInstance, ResourceRef, ResourceView
 from controller.runtime.env import Env
 from controller.runtime.group_memory import GroupMemory
@@ -35,12 +36,15 @@ class VmReader:
 
     async def read(self, ref: ResourceRef, memory: GroupMemory, known: set[str], wake: Wake) -> None:
         """Read what the wake's scope asks for. `known`: names of the Nodes and tokens that the group has by now."""
-        moved = Scope.MIG in wake.scope and await self._has_moved(ref, memory, wake)
+        at_rest = self._is_at_rest(ref)
+        moved = Scope.MIG in wake.scope and await self._has_moved(ref, memory)
         named = set(wake.instances) if Scope.INSTANCES in wake.scope else set()
         told = {name for name in named if memory.knows(name, wake.instances[name])}
         anew = not memory.filled or (Scope.INSTANCES in wake.scope and not named)
         if moved or anew:
             memory.take_members(await self._rows(ref))
+            if moved and memory.filled and wake.cause.kind == "resync":
+                self._count_drift(ref, memory, at_rest=at_rest)
             named |= memory.changed() - memory.take_new_rows(ref, known, self._env.clock.now())
         named -= told
         if len(named) > _FEW:
@@ -57,14 +61,29 @@ class VmReader:
         # Only the absence of a Node's VM means anything: names that forged events made up are not kept.
         memory.absent &= known
 
-    async def _has_moved(self, ref: ResourceRef, memory: GroupMemory, wake: Wake) -> bool:
+    async def _has_moved(self, ref: ResourceRef, memory: GroupMemory) -> bool:
         view = await read_resource(self._env, ref)
         if view is None or view.mig is None:
             return False
-        moved = memory.take_mig(view.mig)
-        if moved and memory.filled and wake.cause.kind == "resync":
-            self._env.metrics.drift.labels("instances").inc()
-        return moved
+        return memory.take_mig(view.mig)
+
+    def _is_at_rest(self, ref: ResourceRef) -> bool:
+        """Whether none of the MIG's VMs was on its way when it was read last."""
+        seen = self._env.knowledge.seen.get(ref.path)
+        return (
+            seen is not None and seen.view is not None and seen.view.mig is not None and not on_their_way(seen.view.mig)
+        )
+
+    def _count_drift(self, ref: ResourceRef, memory: GroupMemory, *, at_rest: bool) -> None:
+        """What events should have told. That a VM on its way has come to run is told by none (facts: audit logs 0)."""
+        changed = memory.changed()
+        ran = {name for name, vm in memory.instances.items() if vm.status == "RUNNING"}
+        came = changed - ran if at_rest else set[str]()
+        untold = self._env.knowledge.awaited.found(
+            ref, sorted(changed & ran), sorted(came), self._env.clock.monotonic()
+        )
+        if untold:
+            self._env.metrics.drift.labels("instances").inc(untold)
 
     async def _rows(self, ref: ResourceRef) -> tuple[ManagedInstance, ...]:
         """The MIG's own rows; none when it is gone by now, as at the end of a deletion.

@@ -89,6 +89,11 @@ class CloudLogging:
         self.counts = WriterCounts()
 
     @property
+    def trouble(self) -> str:
+        """Why writing fails, in one line; "" while it works."""
+        return self._trouble
+
+    @property
     def waiting(self) -> int:
         """Entries that wait to be sent."""
         return len(self._buffer)

@@ -36,6 +36,8 @@ class StreamState:
     since: float
     #: What broke the stream last and what to do about it; "" while nothing has.
     error: str = ""
+    #: The gRPC status of it by name, as `NOT_FOUND`; "" where the service did not answer.
+    code: str = ""
     #: How many times in a row connecting or the stream has failed; 0 while connected.
     failures: int = 0
 

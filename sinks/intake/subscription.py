@@ -20,7 +20,7 @@ from sinks.channel import gapic_clients
 from sinks.intake.delivery import Clock, Counts, Limits, StreamState
 from sinks.intake.outbox import Outbox
 from sinks.intake.stream import Handler, Stream
-from sinks.intake.trouble import describe
+from sinks.intake.trouble import code_of, describe
 
 _LOG: Final = logging.getLogger(__name__)  # noqa: TID251 - sinks do not know how the program logs
 
@@ -154,7 +154,13 @@ class Subscription:
         self._failures = 1 if good else self._failures + 1
         since = self._clock.monotonic() if self.state.connected else self.state.since
         self._tell(
-            StreamState(connected=False, since=since, error=describe(error, self._path), failures=self._failures)
+            StreamState(
+                connected=False,
+                since=since,
+                error=describe(error, self._path),
+                code=code_of(error),
+                failures=self._failures,
+            )
         )
 
     def _pause(self) -> float:

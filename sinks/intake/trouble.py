@@ -49,3 +49,9 @@ _OTHERWISE: Final = "pulling {path} failed ({said}); reconnecting"
 def describe(error: BaseException, path: str) -> str:
     """One line: what failed, on which subscription, what to do."""
     return advise(error, _ADVICE, _OTHERWISE, path=path)
+
+
+def code_of(error: BaseException) -> str:
+    """The gRPC status that the service answered with, by name; "" where it did not."""
+    status = error.grpc_status_code if isinstance(error, exceptions.GoogleAPICallError) else None
+    return str(status.name) if status is not None else ""

@@ -59,7 +59,7 @@ class Life(World):
             applier,
             StatusWriter(self.env),
             lambda key, w: self.posts.append((key, w)),
-            lambda: None,
+            lambda _: None,
         )
         patch_status = self.cluster.patch_status
 

@@ -1,22 +1,24 @@
 """A message becomes a wake, and is acked when the wake is safe: never before, and never instead."""
 
+import asyncio
 import json
 from datetime import timedelta
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 
 import pytest
 
 from controller.api.reasons import Reason
 from controller.core.model import Key, Scope, Wake
-from controller.runtime.hearing import Hearing
+from controller.runtime.backlog import Backlog
+from controller.runtime.hearing import Hearing, Path, Ways
 from controller.runtime.intake import Intake
 from sinks.intake.delivery import Answer, Delivery
-from tests.core.builders import GROUP, GROUP_KEY, PROJECT, ZONE, vm
+from tests.core.builders import GROUP, GROUP_KEY, PROJECT, ZONE, make_instance, vm
 from tests.runtime.virtual_time import BEGINNING
 from tests.runtime.world import World
 
-SAMPLES = Path(__file__).parents[1] / "data" / "audit-log"
+SAMPLES = FilePath(__file__).parents[1] / "data" / "audit-log"
 Json = dict[str, Any]
 
 
@@ -46,7 +48,7 @@ def canary(instance: str) -> Json:
     return {
         "insertId": "c1",
         "logName": f"projects/{PROJECT}/logs/tpu-node-group-canary",
-        "timestamp": "2026-01-31T11:59:58Z",
+        "timestamp": "2026-01-31T12:00:00Z",
         "resource": {"type": "global", "labels": {"project_id": PROJECT}},
         "jsonPayload": {"cluster": "c", "instance": instance},
     }
@@ -62,9 +64,10 @@ class Taking:
         env = self.world.env
         env.knowledge.admit(GROUP_KEY, GROUP)
         span = timedelta(minutes=5)
-        self.hearing = Hearing(
-            env.clock, env.metrics, lambda: None, lambda: None, writer="me", interval=span, limit=span
-        )
+        path = Path(PROJECT, f"projects/{PROJECT}/subscriptions/s", "c", "me", span, span)
+        ways = Ways(lambda _: None, lambda: "", lambda: [PROJECT], lambda _: None)
+        backlog = Backlog(env.clock, lambda: None)
+        self.hearing = Hearing(env.clock, env.metrics, env.knowledge.awaited, backlog, path, ways)
         self.intake = Intake(env.knowledge, self.hearing, self._post, env.clock, env.metrics)
 
     def _post(self, key: Key, wake: Wake) -> None:
@@ -98,6 +101,7 @@ def test_an_event_whose_wake_is_not_safe_is_not_acked_and_not_taken_for_handled(
     taking.full = True
     with pytest.raises(RuntimeError, match="broken"):
         taking.take(entry())
+    assert taking.count("tpu_events_nacked_total", reason="failed") == 1
     taking.full = False
     assert taking.take(entry()) is Answer.ACK
     assert len(taking.posts) == 1
@@ -107,7 +111,21 @@ def test_an_event_of_nobody_here_is_acked_with_no_call_and_counted() -> None:
     taking = Taking()
     assert taking.take(entry(name="another-abcd")) is Answer.ACK
     assert (taking.posts, taking.world.cloud.calls, taking.world.cluster.calls) == ([], [], [])
-    assert taking.count("tpu_events_passed_over_total") == 1
+    assert (taking.count("tpu_events_foreign_total"), taking.count("tpu_events_nothing_new_total")) == (1, 0)
+
+
+def test_an_event_of_ours_that_leaves_nothing_to_see_is_counted_apart() -> None:
+    taking = Taking()
+    assert taking.take(entry("v1.compute.instances.setMetadata")) is Answer.ACK
+    assert (taking.count("tpu_events_foreign_total"), taking.count("tpu_events_nothing_new_total")) == (0, 1)
+
+
+def test_an_event_of_an_earlier_vm_of_the_name_is_counted() -> None:
+    taking = Taking()
+    taking.world.env.knowledge.memory(GROUP_KEY).take(vm(), make_instance(id="1002"), 0)
+    taking.take(entry("v1.compute.instances.delete"))
+    taking.take(entry("v1.compute.instances.insert", insert_id="i2"))
+    assert taking.count("tpu_events_stale_total") == 1
 
 
 def test_a_duplicate_is_acked_and_wakes_nobody() -> None:
@@ -150,7 +168,12 @@ def test_an_entry_that_is_none_of_our_business_is_acked_and_counted_by_its_reaso
     assert taking.take(entry("v1.compute.disks.insert")) is Answer.ACK
     assert taking.posts == []
     assert (
-        sum(s.value for m in taking.world.env.metrics.ignored.collect() for s in m.samples if s.name.endswith("_total"))
+        sum(
+            s.value
+            for m in taking.world.env.metrics.ignored.metric.collect()
+            for s in m.samples
+            if s.name.endswith("_total")
+        )
         == 1
     )
 
@@ -171,21 +194,20 @@ def test_a_message_that_cannot_be_read_is(data: bytes, attempt: int, answer: Ans
     taking = Taking()
     assert taking.take(data, attempt) is answer
     assert taking.posts == []
+    assert taking.count("tpu_events_dead_lettered_total") == (attempt == 5)
+    assert taking.count("tpu_events_nacked_total", reason="unreadable") == (answer is Answer.NACK)
     assert taking.take(entry()) is Answer.ACK
-    assert len(taking.posts) == 1
+    assert (len(taking.posts), taking.count("tpu_events_acked_total")) == (1, 1 + (answer is Answer.ACK))
 
 
-def test_our_canary_is_heard_and_wakes_nobody() -> None:
+@pytest.mark.parametrize(("writer", "reason"), [("me", Reason.FLOWING), ("another", Reason.AWAITING_FIRST_EVENT)])
+async def test_a_canary_wakes_nobody_and_ours_is_heard(writer: str, reason: Reason) -> None:
     taking = Taking()
-    assert taking.take(canary("me")) is Answer.ACK
-    assert (taking.hearing.verdict.reason, taking.posts) == (Reason.FLOWING, [])
-
-
-def test_the_same_canary_twice_is_heard_twice() -> None:
-    taking = Taking()
-    taking.take(canary("another"))
-    taking.take(canary("me"))
-    assert taking.hearing.verdict.reason == Reason.FLOWING
+    task = asyncio.create_task(taking.hearing.run())
+    await asyncio.sleep(0)
+    assert taking.take(canary(writer)) is Answer.ACK
+    assert (taking.hearing.verdict(PROJECT).reason, taking.posts) == (reason, [])
+    task.cancel()
 
 
 def test_a_hint_is_remembered_for_its_incarnation() -> None:
@@ -202,7 +224,7 @@ def test_an_entry_of_a_time_to_come_has_no_age() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.json")), ids=lambda path: path.stem)
-def test_real_entries_of_other_projects_are_acked_and_wake_nobody(path: Path) -> None:
+def test_real_entries_of_other_projects_are_acked_and_wake_nobody(path: FilePath) -> None:
     taking = Taking()
     assert taking.take(path.read_bytes(), attempt=0) is Answer.ACK
     assert taking.posts == []

@@ -75,7 +75,7 @@ async def test_a_message_that_cannot_be_read_is_counted_and_stops_nothing(stage:
     await until("every bad message to be counted", _counted(stage, "tpu_events_unreadable_total"), _all(reasons, 5))
     ignored = [reason for _, reason in FOREIGN if reason]
     await until("foreign entries to be passed over", _counted(stage, "tpu_events_ignored_total"), _all(ignored, 1))
-    await until("nobody's event", _text(stage, "/metrics"), lambda text: "tpu_events_passed_over_total 1.0" in text)
+    await until("nobody's event", _text(stage, "/metrics"), lambda text: "tpu_events_foreign_total 1.0" in text)
     assert (await stage.control.calls()).since(before).of_operator("compute") == {}
     assert (await stage.ask_operator("/readyz"))[0] == 200
     await stage.cluster.create(sample("01-reservation-bulk-2x2x2.yaml"))

@@ -1,0 +1,48 @@
+"""The canaries that are out: written to Cloud Logging, and not come back. Told apart by the moment they bear."""
+
+from datetime import datetime
+from itertools import islice
+from typing import Final
+
+from sinks.intake.events import Event, moment
+
+#: The oldest one tells since when, the last ones are those that may come.
+_MOST: Final = 100
+
+
+class Canaries:
+    """Of one process of one cluster: several clusters, and earlier processes of this one, may share the path."""
+
+    def __init__(self, cluster: str, writer: str) -> None:
+        self._cluster = cluster
+        self._writer = writer
+        #: What a canary bears -> when it was written (or could first come back), on the monotonic clock.
+        self._out: dict[datetime, float] = {}
+
+    def written(self, at: datetime, now: float) -> None:
+        """One was written that bears this moment."""
+        if len(self._out) >= _MOST:
+            del self._out[next(islice(self._out, 1, None))]
+        self._out[at] = now
+
+    def came(self, event: Event) -> tuple[float, int] | None:
+        """When the canary that came back was written, and how many before it have not come; None: it is no such one.
+
+        Those before it are lost, or late: they prove nothing any more.
+        """
+        at = moment(event.at)
+        if (event.name, event.writer) != (self._cluster, self._writer) or at not in self._out:
+            return None
+        written, order = self._out[at], list(self._out)
+        lost = order.index(at)
+        for each in order[: lost + 1]:
+            del self._out[each]
+        return written, lost
+
+    def restart(self, now: float) -> None:
+        """None could come back until now."""
+        self._out = dict.fromkeys(self._out, now)
+
+    def oldest(self, now: float) -> float | None:
+        """The age of the oldest one that is out, in seconds."""
+        return now - min(self._out.values()) if self._out else None
