@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+#: How long `make fuzz` runs.
+SECONDS ?= 600
 #: Passed to pytest, as in `make test ARGS="-k tokens -x"`.
 ARGS ?=
 SCRIPTS = .ci/run $(shell find controller simulator deploy terraform tests -name '*.sh' -not -path '*/.terraform/*')
@@ -13,7 +15,7 @@ SLOW := slow or emulator or kubectl
 FAULTS := faults
 PLANE := controlplane
 
-.PHONY: help env demo test test-slow test-faults control-plane test-control-plane check docs docs-check crds lock clean
+.PHONY: help env demo test test-slow test-faults control-plane test-control-plane fuzz check docs docs-check crds lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -50,6 +52,10 @@ control-plane: ## Build Kubernetes itself for the tests, into a cache (five minu
 test-control-plane: $(READY) control-plane ## Run what needs a real Kubernetes control plane (and kubectl)
 	@$(BIN)/python -m pytest -q -m "$(PLANE)" $(ARGS)
 
+fuzz: $(READY) ## Look for an entry that the decoding cannot bear: ten minutes, or SECONDS=60
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-fuzz.lock
+	@$(BIN)/python -m tests.fuzz.decode --seconds $(SECONDS)
+
 check: $(READY) ## Lint, types, layers, shell scripts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -67,12 +73,14 @@ crds: $(READY) ## Write deploy/crds from the models
 	@mkdir -p deploy/crds
 	@$(BIN)/tpu-node-group crds --output-dir deploy/crds
 
-lock: ## Resolve the dependencies anew into requirements.lock, and the image's (needs uv)
+lock: ## Resolve the dependencies anew into requirements.lock, the image's and the fuzzer's (needs uv)
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
 		--python-version 3.11 --extra dev pyproject.toml -o requirements.lock
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
 		--python-version 3.11 --constraint requirements.lock pyproject.toml -o deploy/requirements.lock
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		--python-version 3.11 --group fuzz -o requirements-fuzz.lock
 
 clean: ## Remove the environment and everything made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .fuzz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
