@@ -33,6 +33,7 @@ from controller.runtime.knowledge import Knowledge
 from controller.runtime.leadership import Leadership, LeaseTimes
 from controller.runtime.metrics import Metrics
 from controller.runtime.pacing import PacedCloud
+from controller.runtime.resync import resync_groups
 from controller.runtime.vault import TokenVault
 from controller.settings import Settings
 from controller.settings.identity import is_dead
@@ -44,6 +45,9 @@ log = structlog.get_logger(__name__)
 #: What an orderly end may take beyond the grace time, in seconds.
 _LAST_RESORT = 4.0
 _LIMITS = Limits()
+#: After so many seconds without a stream every group looks: what was delivered into a dead connection comes again only
+#: when its lease has run out.
+_GAP = 2.0
 
 
 class Operator:
@@ -185,7 +189,7 @@ class Operator:
         self._stack.push_async_callback(records.close, self._grace / 2)
         parts = assemble(settings, env, records)
         await self._watch_kubernetes(client, env, parts)
-        await self._listen(parts)
+        await self._listen(env, parts)
         # What was made so far stays: a full collection over it would stop the loop for a tenth of a second at times.
         gc.collect()
         gc.freeze()
@@ -211,13 +215,13 @@ class Operator:
         watch.start()
         self._stack.push_async_callback(watch.stop, self._grace)
 
-    async def _listen(self, parts: Parts) -> None:
+    async def _listen(self, env: Env, parts: Parts) -> None:
         settings = self._settings
         subscription = Subscription(
             client_for(settings.pubsub_endpoint or None),
             settings.subscription,
             parts.intake.handle,
-            lambda state: self._note_stream(state, parts),
+            lambda state: self._note_stream(state, env, parts),
             Limits(
                 max_outstanding_messages=settings.max_outstanding_messages,
                 # A connection that swallows everything is found out before the silence is blamed on the sink.
@@ -234,12 +238,16 @@ class Operator:
     def _note_watch(self, watching: bool, problem: str) -> None:  # noqa: FBT001 - the watch's own callback shape
         self._watching = (watching, problem)
 
-    def _note_stream(self, state: StreamState, parts: Parts) -> None:
+    def _note_stream(self, state: StreamState, env: Env, parts: Parts) -> None:
         if state.error and state.error != self._stream.error:
             log.warning("subscription", trouble=state.error)
+        if state.connected:
+            log.info("events are streamed", gap=round(state.gap, 1))
         self._stream = state
         self._has_listened = self._has_listened or state.connected
         parts.hearing.stream(state)
+        if state.gap > _GAP:
+            resync_groups(env, parts.mailboxes.post)
 
     def _problems(self) -> list[str]:
         """What keeps the operator from its work, for readiness."""

@@ -53,5 +53,16 @@ def gapic_clients(client: Any, transport: Any, endpoint: str | None) -> Callable
     return secure
 
 
+async def connect(channel: Any) -> None:
+    """Wait until the channel's connection stands, or is refused: the first call will say why.
+
+    gRPC itself waits 20 s for a peer that answers nothing, with every call on the channel.
+    """
+    state = channel.get_state(try_to_connect=True)
+    while state not in (grpc.ChannelConnectivity.READY, grpc.ChannelConnectivity.TRANSIENT_FAILURE):
+        await channel.wait_for_state_change(state)
+        state = channel.get_state(try_to_connect=True)
+
+
 async def _loopback(client: Any, transport: Any, endpoint: str) -> Any:
     return client(transport=transport(channel=grpc.aio.insecure_channel(endpoint, options=_OPTIONS)))

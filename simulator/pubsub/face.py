@@ -39,6 +39,7 @@ _pb = {
         "StreamingPullResponse",
     )
 }
+_FIRST_ONLY = ("subscription", "max_outstanding_messages", "max_outstanding_bytes", "protocol_version")
 _UPDATABLE = ("ack_deadline_seconds", "retry_policy", "dead_letter_policy", "labels")
 
 
@@ -173,11 +174,13 @@ class PubSubFace:
             # A held stream is open and silent: its messages are leased and do not come.
             if fault and fault.effect == "hold-after":
                 await fault.release()
-            while batch := await consumer.take():
-                for start in range(0, len(batch), _BATCH):
+            while (batch := await consumer.take()) or not consumer.gone:
+                # A sign of life is answered with nothing: docs/facts.md, Pub/Sub 1.
+                for start in range(0, len(batch) or 1, _BATCH):
                     part = batch[start : start + _BATCH]
                     yield _pb["StreamingPullResponse"](received_messages=[received(delivery) for delivery in part])
-                await after(fault)
+                if batch:
+                    await after(fault)
         finally:
             subscription.detach(consumer)
             reader.cancel()
@@ -196,9 +199,12 @@ async def _read(requests: AsyncIterator[Any], first: Any, subscription: Subscrip
     try:
         _apply(first, subscription, consumer)
         async for request in requests:
-            if request.subscription:
-                raise RpcError("INVALID_ARGUMENT", "Only the first request of a stream may name the subscription.")
+            for field in _FIRST_ONLY:
+                if getattr(request, field):
+                    raise RpcError("INVALID_ARGUMENT", f"Only the first request of a stream may set {field}.")
             _apply(request, subscription, consumer)
+            if first.protocol_version and not request.ByteSize():
+                consumer.ping()
     finally:
         consumer.close()
 

@@ -98,8 +98,12 @@ class Consumer:
         self.gone = True
         self._something.set()
 
+    def ping(self) -> None:
+        """A sign of life came: `take` returns, with nothing if nothing waits."""
+        self._something.set()
+
     async def take(self) -> list[Delivery]:
-        """All deliveries that wait, at least one; empty only after `close`."""
+        """All deliveries that wait, at least one; empty only after `ping` or `close`."""
         await self._something.wait()
         return self.drain()
 

@@ -40,28 +40,46 @@ class StreamState:
     code: str = ""
     #: How many times in a row connecting or the stream has failed; 0 while connected.
     failures: int = 0
+    #: On connecting again: for how many seconds nothing could be heard before. What was sent meanwhile may come late.
+    gap: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of a stream. Times in seconds."""
+    """Bounds of a stream. Times in seconds. docs/facts.md, Pub/Sub 1, has what the service does on its side.
+
+    A connection that dies without a word is found within `probe_interval + probe_timeout`; a service that can be
+    reached again is found within `reach_max`, plus what it takes to connect.
+    """
 
     max_outstanding_messages: int = 1000
     max_outstanding_bytes: int = 64 * 1024 * 1024
-    #: How long Pub/Sub waits for an ack before it delivers again (10 to 600).
-    ack_deadline: int = 60
+    #: How long Pub/Sub waits for an ack before it delivers again (10 to 600). Acks leave within milliseconds: what a
+    #: dead connection has swallowed should come again soon.
+    ack_deadline: int = 10
     #: Acks wait for company this long, and no longer than `ack_batch` of them.
     ack_interval: float = 0.005
     ack_batch: int = 500
+    #: A connection stands within this time, or another is tried.
+    connect_timeout: float = 3.0
     #: A silent stream is probed this often, with this much time to answer.
-    probe_interval: float = 20.0
-    probe_timeout: float = 5.0
+    probe_interval: float = 5.0
+    probe_timeout: float = 4.0
     #: The service drops a stream whose client says nothing for long.
     keep_alive: float = 30.0
+    #: A service that answers signs of life does so within this time.
+    pong_timeout: float = 15.0
+    #: A stream that brought nothing for so long is replaced: some fall silent while the connection still answers.
+    quiet: float = 360.0
     backoff_min: float = 0.1
+    #: The longest back-off after a refusal: whoever mends a permission or a name does not need it at once.
     backoff_max: float = 10.0
-    #: A stream that lived so long, or delivered something, was a good one: the back-off begins anew after it.
+    #: The longest time between two attempts to reach a service that cannot be reached.
+    reach_max: float = 4.0
+    #: A stream that lived so long was a good one: the back-off begins anew after it.
     steady: float = 10.0
+    #: So was one that delivered something, if it lived so long.
+    brief: float = 1.0
 
 
 @dataclass(slots=True)

@@ -4,10 +4,14 @@ It outlives a stream. What could not be sent goes out on the next one: ack ids a
 """
 
 import asyncio
+from typing import Final
 
 from google.pubsub_v1.types import StreamingPullRequest
 
 from sinks.intake.delivery import Limits
+
+#: A service that knows this version of the protocol answers an empty request with an empty response.
+_ANSWERS_SIGNS_OF_LIFE: Final = 1
 
 
 class Outbox:
@@ -39,6 +43,7 @@ class Outbox:
             stream_ack_deadline_seconds=self._limits.ack_deadline,
             max_outstanding_messages=self._limits.max_outstanding_messages,
             max_outstanding_bytes=self._limits.max_outstanding_bytes,
+            protocol_version=_ANSWERS_SIGNS_OF_LIFE,
         )
         return Requests(self, first)
 
@@ -79,9 +84,10 @@ class Outbox:
         """Give what is pending a little time for company."""
         await asyncio.sleep(self._limits.ack_interval)
 
-    def sign_of_life(self) -> StreamingPullRequest:
-        """A request that changes nothing."""
-        return StreamingPullRequest(stream_ack_deadline_seconds=self._limits.ack_deadline)
+    def forget(self) -> None:
+        """The subscription is gone, and with it what its ack ids stood for."""
+        self._acks.clear()
+        self._deadlines.clear()
 
 
 class Requests:
@@ -95,6 +101,8 @@ class Requests:
         self._first: StreamingPullRequest | None = first
         self._finishing = False
         self._stopped = False
+        #: When a sign of life was sent that nothing has come after, in the event loop's time.
+        self.unanswered: float | None = None
 
     def finish(self) -> None:
         """Send what is pending, then half-close the stream."""
@@ -116,7 +124,9 @@ class Requests:
         while not self._stopped:
             if not self._finishing:
                 if not await self._outbox.something():
-                    return self._outbox.sign_of_life()
+                    if self.unanswered is None:
+                        self.unanswered = asyncio.get_running_loop().time()
+                    return StreamingPullRequest()
                 await self._outbox.gather()
             request = None if self._stopped else self._outbox.next_request()
             if request is not None:

@@ -2,25 +2,22 @@
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Coroutine
 from datetime import UTC
 from typing import Any, Final
 
 import grpc
-from google.api_core import exceptions
 from google.pubsub_v1.types import StreamingPullResponse
 
 from sinks.intake.delivery import Answer, Counts, Delivery, Limits
+from sinks.intake.held import Held
 from sinks.intake.outbox import Outbox
-from sinks.intake.trouble import SilentStreamError, StreamEndedError
+from sinks.intake.pulse import Pulse
+from sinks.intake.trouble import StreamEndedError
 
 _LOG: Final = logging.getLogger(__name__)  # noqa: TID251 - sinks do not know how the program logs
 #: The handler may have the event loop for so long at a stretch, in seconds.
 _SLICE: Final = 0.01
-#: A server that refuses a stream has so long to say so before it is asked whether it is there, in seconds. Cancelling
-#: the stream meanwhile would be no help: Google's emulator may then deliver to it when its subscription is made.
-_SETTLE: Final = 0.25
 
 Handler = Callable[[Delivery], Answer]
 
@@ -38,14 +35,17 @@ class Stream:
         self._alive = alive
         self._limits = limits
         self._requests = outbox.requests()
-        self._held: deque[Any] = deque()
+        self._held = Held(limits)
         self._draining = asyncio.Event()
         self._patience = 0.0
-        self._heard = asyncio.get_running_loop().time()
+        self.pulse = Pulse(client, path, self._requests, limits)
         self.counts = Counts()
 
-    async def run(self) -> None:
-        """Pull until the stream ends, and raise why. Returns only after `drain`, with nothing held."""
+    async def run(self, settle: float) -> None:
+        """Pull until the stream ends, and raise why. Returns only after `drain`, with nothing held.
+
+        A server that refuses streams has `settle` seconds to say so before this one counts as alive.
+        """
         call: Any = None
         try:
             call = await self._client.streaming_pull(
@@ -55,7 +55,9 @@ class Stream:
                 metadata=(("x-goog-request-params", f"subscription={self._path}"),),
             )
             self.counts.streams += 1
-            await _first_of(self._read(call), self._watch(), self._keep_leases(), self._lose_patience())
+            await _first_of(
+                self._read(call), self._settle_held(), self._watch(settle), self._keep_leases(), self._lose_patience()
+            )
         finally:
             self._requests.stop()
             if call is not None:
@@ -73,24 +75,27 @@ class Stream:
         self._requests.finish()
 
     async def _read(self, call: Any) -> None:
+        """Take in what comes: a message that waits here has its lease kept, one that waits in gRPC has not."""
         while (response := await call.read()) is not grpc.aio.EOF:
-            self._heard = asyncio.get_running_loop().time()
+            received = StreamingPullResponse.pb(response).received_messages
+            self.pulse.beat(brought=len(received))
             self._alive()
-            self._held.extend(StreamingPullResponse.pb(response).received_messages)
-            await self._settle_held()
+            self._held.put(received)
+            if self._draining.is_set():
+                self._nack_held()
+            await self._held.room()
         if not self._draining.is_set():
             raise StreamEndedError
 
     async def _settle_held(self) -> None:
         """An answer to everything held, in slices: other work goes on meanwhile."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + _SLICE
-        while self._held and not self._draining.is_set():
-            self._settle(self._held.popleft())
-            if loop.time() > end:
-                await asyncio.sleep(0)
-                end = loop.time() + _SLICE
-        self._nack_held()
+        while True:
+            await self._held.something()
+            end = loop.time() + _SLICE
+            while self._held and loop.time() < end:
+                self._settle(self._held.pop())
+            await asyncio.sleep(0)
 
     def _settle(self, received: Any) -> None:
         self.counts.deliveries += 1
@@ -121,7 +126,7 @@ class Stream:
     def _nack_held(self) -> None:
         while self._held:
             self.counts.nacked += 1
-            self._outbox.extend(self._held.popleft().ack_id, 0)
+            self._outbox.extend(self._held.pop().ack_id, 0)
 
     async def _keep_leases(self) -> None:
         """Extend the lease of what waits for its turn."""
@@ -135,33 +140,13 @@ class Stream:
         await self._draining.wait()
         await asyncio.sleep(self._patience)
 
-    async def _watch(self) -> None:
-        """Ask on the same connection whenever the stream is silent. gRPC's own pings would get it thrown out."""
-        await asyncio.sleep(_SETTLE)
-        await self._probe()
+    async def _watch(self, settle: float) -> None:
+        # Cancelling a refused stream meanwhile would be no help: Google's emulator may then deliver to it when its
+        # subscription is made.
+        await asyncio.sleep(settle)
+        await self.pulse.probe()
         self._alive()
-        while True:
-            now = asyncio.get_running_loop().time()
-            due = self._heard + self._limits.probe_interval
-            if now < due:
-                await asyncio.sleep(due - now)
-            else:
-                await self._probe()
-
-    async def _probe(self) -> None:
-        """Any answer will do, also a refusal: pulling does not need the permission to look at the subscription."""
-        try:
-            async with asyncio.timeout(self._limits.probe_timeout * 2):
-                await self._client.get_subscription(
-                    request={"subscription": self._path}, retry=None, timeout=self._limits.probe_timeout
-                )
-        except (exceptions.DeadlineExceeded, TimeoutError) as error:
-            raise SilentStreamError from error
-        except (exceptions.NotFound, exceptions.ServiceUnavailable, exceptions.Unauthenticated):
-            raise
-        except exceptions.GoogleAPICallError as error:
-            _LOG.debug("The probe of %s was answered with %s.", self._path, type(error).__name__)
-        self._heard = asyncio.get_running_loop().time()
+        await self.pulse.watch()
 
 
 async def _first_of(*works: Coroutine[Any, Any, None]) -> None:

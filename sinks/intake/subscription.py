@@ -16,13 +16,17 @@ from google.api_core import exceptions
 from google.pubsub_v1.services.subscriber import SubscriberAsyncClient
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcAsyncIOTransport
 
-from sinks.channel import gapic_clients
+from sinks.channel import connect, gapic_clients
 from sinks.intake.delivery import Clock, Counts, Limits, StreamState
 from sinks.intake.outbox import Outbox
 from sinks.intake.stream import Handler, Stream
-from sinks.intake.trouble import code_of, describe
+from sinks.intake.trouble import NoConnectionError, QuietStreamError, code_of, describe, is_refusal
 
 _LOG: Final = logging.getLogger(__name__)  # noqa: TID251 - sinks do not know how the program logs
+
+#: A server that refuses a stream has so long to say so before it is asked whether it is there, in seconds; and longer,
+#: up to the second figure, when the streams before this one were refused.
+_SETTLE: Final = (0.25, 2.0)
 
 ClientFactory = Callable[[], Awaitable[Any]]
 
@@ -64,6 +68,8 @@ class Subscription:
         self._past = Counts()
         self._failures = 0
         self._delivered = False
+        #: When the last stream that was alive was last heard; None before the first.
+        self._heard: float | None = None
         self._closing = False
         self._worker: asyncio.Task[None] | None = None
         self.state = StreamState(connected=False, since=clock.monotonic())
@@ -103,24 +109,38 @@ class Subscription:
             started = self._clock.monotonic()
             try:
                 await self._one_stream()
+            except QuietStreamError:
+                _LOG.info("%s brought nothing for %g s; its stream is replaced.", self._path, self._limits.quiet)
             except Exception as error:  # noqa: BLE001 - whatever ended it, the next stream follows
-                self._note_failure(error, lived=self._clock.monotonic() - started)
+                lived = self._clock.monotonic() - started
+                self._note_failure(error, lived)
                 if not self._closing:
-                    await self._clock.sleep(self._pause())
+                    await self._clock.sleep(self._pause(error, lived))
 
     async def _one_stream(self) -> None:
         self._delivered = False
         client = await self._client_factory()
         try:
+            await self._connect(client)
             self._stream = Stream(client, self._path, self._outbox, self._handle, self._note_alive, self._limits)
-            await self._stream.run()
+            await self._stream.run(min(_SETTLE[1], _SETTLE[0] * 2.0 ** min(self._failures, 30)))
             await self._flush(client)
         finally:
             if self._stream is not None:
                 self._delivered = self._stream.counts.deliveries > 0
                 self._past = _sum(self._past, self._stream.counts)
+                if self.state.connected:
+                    self._heard = self._clock.monotonic() - self._stream.pulse.silence
                 self._stream = None
             await client.transport.close()
+
+    async def _connect(self, client: Any) -> None:
+        seconds = self._limits.connect_timeout
+        try:
+            async with asyncio.timeout(seconds):
+                await connect(client.transport.grpc_channel)
+        except TimeoutError as error:
+            raise NoConnectionError(f"no connection within {seconds:g} s") from error
 
     async def _flush(self, client: Any) -> None:
         """Send by single calls what came too late for the drained stream. Best effort: a lost one is redelivered."""
@@ -147,11 +167,16 @@ class Subscription:
 
     def _note_alive(self) -> None:
         if not self.state.connected:
-            self._tell(StreamState(connected=True, since=self._clock.monotonic()))
+            now = self._clock.monotonic()
+            gap = 0.0 if self._heard is None else now - self._heard
+            self._tell(StreamState(connected=True, since=now, gap=gap))
 
     def _note_failure(self, error: BaseException, lived: float) -> None:
-        good = self._delivered or lived >= self._limits.steady
+        limits = self._limits
+        good = lived >= (limits.brief if self._delivered else limits.steady)
         self._failures = 1 if good else self._failures + 1
+        if isinstance(error, exceptions.NotFound):
+            self._outbox.forget()
         since = self._clock.monotonic() if self.state.connected else self.state.since
         self._tell(
             StreamState(
@@ -163,11 +188,16 @@ class Subscription:
             )
         )
 
-    def _pause(self) -> float:
-        """Back-off that doubles, of which a random half is taken off: many operators must not return in step."""
-        doubled = self._limits.backoff_min * 2.0 ** min(self._failures - 1, 30)
-        longest = min(self._limits.backoff_max, doubled)
-        return longest * (1 - self._jitter() / 2)
+    def _pause(self, error: BaseException, lived: float) -> float:
+        """Back-off that doubles, of which a random half is taken off: many operators must not return in step.
+
+        It counts from the start of what failed: an attempt that took its time has been a pause by itself.
+        """
+        limits = self._limits
+        doubled = limits.backoff_min * 2.0 ** min(self._failures - 1, 30)
+        longest = min(limits.backoff_max if is_refusal(error) else limits.reach_max, doubled)
+        off = 1 - self._jitter() / 2
+        return max(longest * off - lived, limits.backoff_min * off)
 
     def _tell(self, state: StreamState) -> None:
         self.state = state

@@ -13,9 +13,8 @@ from sinks.channel import is_loopback
 from sinks.intake import subscription
 from sinks.intake.delivery import Limits, StreamState
 from sinks.intake.subscription import Subscription
-from tests.sinks.conftest import LoopClock
 from tests.sinks.pubsub_server import SUBSCRIPTION
-from tests.sinks.test_subscription import acking
+from tests.sinks.reading import LoopClock, acking
 
 
 @pytest.mark.parametrize(

@@ -2,72 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from sinks.intake.delivery import Answer, Counts, Delivery, Limits, StreamState
 from sinks.intake.subscription import Subscription, client_for
-from tests.sinks.conftest import LoopClock
 from tests.sinks.pubsub_server import SUBSCRIPTION, PubSubServer
-
-QUICK = Limits(backoff_min=0.01, backoff_max=0.05, probe_interval=0.1, probe_timeout=0.2)
-
-
-@dataclass
-class Reader:
-    """A subscription with everything that it told."""
-
-    subscription: Subscription
-    deliveries: list[Delivery]
-    states: list[StreamState]
-    told: asyncio.Event
-
-    async def until(self, condition: Callable[[StreamState], bool]) -> StreamState:
-        """The state that fulfils the condition; the current one counts. Looked at with each state and delivery."""
-        async with asyncio.timeout(10):
-            while not condition(self.subscription.state):
-                self.told.clear()
-                await self.told.wait()
-        return self.subscription.state
-
-
-def acking(_: Delivery) -> Answer:
-    return Answer.ACK
-
-
-@asynccontextmanager
-async def reading(
-    endpoint: str,
-    clock: LoopClock,
-    handle: Callable[[Delivery], Answer] = acking,
-    limits: Limits = QUICK,
-    path: str = SUBSCRIPTION,
-) -> AsyncIterator[Reader]:
-    """A subscription that runs, and is closed afterwards."""
-    deliveries: list[Delivery] = []
-    states: list[StreamState] = []
-    told = asyncio.Event()
-
-    def take(delivery: Delivery) -> Answer:
-        deliveries.append(delivery)
-        told.set()
-        return handle(delivery)
-
-    def listen(state: StreamState) -> None:
-        states.append(state)
-        told.set()
-
-    subscription = Subscription(client_for(endpoint), path, take, listen, limits, clock, jitter=lambda: 0.5)
-    running = asyncio.create_task(subscription.run())
-    try:
-        yield Reader(subscription, deliveries, states, told)
-    finally:
-        await subscription.close(5)
-        await running
+from tests.sinks.reading import QUICK, LoopClock, acking, reading
 
 
 async def test_a_message_is_delivered_as_it_was_published_and_acked(server: PubSubServer, clock: LoopClock) -> None:
@@ -195,11 +138,14 @@ async def test_an_idle_stream_shows_signs_of_life(server: PubSubServer, clock: L
     assert (server.acked, server.deadlines) == ([], [])
 
 
-async def test_the_back_off_doubles_to_its_bound_and_takes_a_random_half_off(clock: LoopClock) -> None:
+async def test_the_back_off_doubles_to_its_bound_and_takes_a_random_half_off() -> None:
     pauses: list[float] = []
     enough = asyncio.Event()
 
     class Noting(LoopClock):
+        def monotonic(self) -> float:
+            return 0.0
+
         async def sleep(self, seconds: float) -> None:
             pauses.append(seconds)
             if len(pauses) == 6:
@@ -210,7 +156,7 @@ async def test_the_back_off_doubles_to_its_bound_and_takes_a_random_half_off(clo
         raise ConnectionError("no")
 
     states: list[StreamState] = []
-    limits = Limits(backoff_min=1, backoff_max=10)
+    limits = Limits(backoff_min=1, reach_max=10)
     subscription = Subscription(refuse, SUBSCRIPTION, acking, states.append, limits, Noting(), jitter=lambda: 0.5)
     running = asyncio.create_task(subscription.run())
     await enough.wait()
@@ -218,7 +164,6 @@ async def test_the_back_off_doubles_to_its_bound_and_takes_a_random_half_off(clo
     await running
     assert pauses == [0.75, 1.5, 3.0, 6.0, 7.5, 7.5]
     assert states[-1].error == f"pulling {SUBSCRIPTION} failed (no); reconnecting"
-    assert clock.monotonic() >= states[-1].since
 
 
 async def test_close_sends_the_acks_that_are_out(server: PubSubServer, clock: LoopClock) -> None:

@@ -12,8 +12,8 @@ import pytest
 from sinks.audit.canary import canary_entry
 from sinks.audit.record import AuditCause, AuditFailure, Outcome
 from sinks.audit.writer import CloudLogging, WriterCounts, WriterLimits, client_for
-from tests.sinks.conftest import LoopClock
 from tests.sinks.logging_server import LoggingServer
+from tests.sinks.reading import LoopClock
 from tests.sinks.test_record import LOG, STARTED, make
 
 #: LogSeverity.

@@ -183,3 +183,27 @@ async def test_a_planned_error_after_cuts_the_stream_behind_its_first_delivery(
         assert len(await receive(call, 1)) == 1
         with pytest.raises(exceptions.ServiceUnavailable):
             await receive(call, 1)
+
+
+async def test_a_sign_of_life_is_answered_with_nothing_where_the_protocol_has_answers(ours: PubSub) -> None:
+    await ours.topics()
+    await ours.subscribe()
+    async with ours.stream(protocol_version=1) as (call, requests):
+        await requests.put({})
+        assert list((await asyncio.wait_for(call.read(), 20)).received_messages) == []
+    async with ours.stream() as (call, requests):
+        await requests.put({})
+        await ours.publish("first")
+        assert [message.message.data for message in await receive(call, 1)] == [b"first"]
+
+
+@pytest.mark.parametrize(
+    "field", ["subscription", "max_outstanding_messages", "max_outstanding_bytes", "protocol_version"]
+)
+async def test_what_only_the_first_request_may_set_ends_the_stream(ours: PubSub, field: str) -> None:
+    await ours.topics()
+    await ours.subscribe()
+    async with ours.stream() as (call, requests):
+        await requests.put({field: ours.subscription if field == "subscription" else 1})
+        with pytest.raises(exceptions.InvalidArgument, match=f"may set {field}"):
+            await receive(call, 1)
