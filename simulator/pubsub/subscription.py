@@ -140,6 +140,11 @@ class Subscription:
         self._expiry: asyncio.TimerHandle | None = None
         self._retries: set[asyncio.TimerHandle] = set()
 
+    @property
+    def outstanding(self) -> int:
+        """Messages that are leased: delivered, and neither acknowledged nor given back."""
+        return len(self._leases)
+
     def add(self, message: Message) -> None:
         """Take a published message and push it to a consumer that has room."""
         self._backlog.append(_Pending(message))

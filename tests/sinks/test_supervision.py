@@ -111,6 +111,7 @@ async def test_a_restart_of_the_service_is_survived(
         (Status.INTERNAL, "RST_STREAM", "pulling {path} failed (RST_STREAM); reconnecting"),
         (None, "", "the stream of {path} ended; reconnecting"),
     ],
+    ids=["unavailable", "exhausted", "denied", "unauthenticated", "internal", "ended"],
 )
 async def test_what_refuses_or_ends_every_stream_is_tried_ever_more_slowly_until_it_is_mended(
     events: Events, clock: LoopClock, status: grpc.StatusCode | None, text: str, told: str
@@ -129,7 +130,7 @@ async def test_what_refuses_or_ends_every_stream_is_tried_ever_more_slowly_until
     assert await events.left() == []
 
 
-@pytest.mark.parametrize("status", [Status.PERMISSION_DENIED, Status.UNAVAILABLE])
+@pytest.mark.parametrize("status", [Status.PERMISSION_DENIED, Status.UNAVAILABLE], ids=["denied", "unavailable"])
 async def test_what_is_taken_away_in_the_middle_and_given_back_is_told_and_mended(
     events: Events, clock: LoopClock, status: grpc.StatusCode
 ) -> None:
