@@ -15,8 +15,10 @@ from simulator.clock import utc_now
 from simulator.cluster import Cluster, cluster
 from simulator.compute.quota import RateQuota
 from simulator.compute.rest import compute_app
+from simulator.control.event_path import event_path_routes
 from simulator.control.face import ControlFace
 from simulator.control.role import role_routes
+from simulator.event_path import EventPath
 from simulator.events import event_path
 from simulator.faults import Faults
 from simulator.guests import Guests, GuestSettings
@@ -97,16 +99,17 @@ class _Assembly:
         self._stack = stack
         self._calls = CallCounts()
         self._faults = Faults(known_event)
+        self._path = EventPath()
 
     async def build(self) -> Json:
         """Start everything; what `ready` is told."""
         options, enter = self._options, self._stack.enter_async_context
-        events = await enter(event_path(options, utc_now, self._calls, self._faults))
+        events = await enter(event_path(options, utc_now, self._calls, self._faults, self._path))
         router = self._router(events.topic)
         world = self._world(router)
         kubernetes = await enter(cluster(options, utc_now, self._folder(), self._calls, self._faults))
         guests = await self._guests(world, kubernetes, router)
-        logging_face = LoggingFace(router, router.records, self._calls, self._faults)
+        logging_face = LoggingFace(router, router.records, self._calls, self._faults, self._path)
         logs = await enter(serving_rpc((logging_face.handlers(),), self._port("logging")))
         quota = RateQuota(utc_now, options.quota) if options.quota else None
         role = Role(role_permissions() if options.permissions is None else options.permissions)
@@ -119,7 +122,7 @@ class _Assembly:
             self._calls,
             self._faults,
             lambda: [*world.failures, *guests.failures],
-        ).application(*logging_face.routes(), *role_routes(role))
+        ).application(*logging_face.routes(), *role_routes(role), *event_path_routes(self._path))
         control_url = await enter(serving(control, port=self._port("control")))
         environment = {
             "TPU_NODE_GROUP_PROJECT": options.project,
@@ -142,7 +145,9 @@ class _Assembly:
 
     def _router(self, topic: EventTopic) -> LogRouter:
         seed = self._options.seed
-        router = LogRouter(utc_now, topic, self._faults, Latency(seed, self._options.log_latency), seed=seed)
+        router = LogRouter(
+            utc_now, topic, self._faults, Latency(seed, self._options.log_latency), path=self._path, seed=seed
+        )
         self._stack.callback(router.close)
         return router
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from simulator.event_path import EventPath as Breakable
 from simulator.options import SimulatorOptions
 from simulator.pubsub.broker import Broker
 from simulator.pubsub.emulator import Emulator, create_event_path
@@ -32,7 +33,7 @@ class EventPath:
 
 @asynccontextmanager
 async def event_path(
-    options: SimulatorOptions, now: Now, calls: CallLog, faults: CallFaults
+    options: SimulatorOptions, now: Now, calls: CallLog, faults: CallFaults, pieces: Breakable
 ) -> AsyncIterator[EventPath]:
     """Set it up, and take it down on leaving. Raises EmulatorError."""
     topic = f"projects/{options.project}/topics/{_NAME}"
@@ -43,7 +44,7 @@ async def event_path(
         return
     broker = Broker(now)
     _create(broker, topic, subscription)
-    face = PubSubFace(broker, calls, faults)
+    face = PubSubFace(broker, calls, faults, pieces)
     async with serving(face.handlers(), options.ports.get("pubsub", 0)) as endpoint:
         try:
             yield EventPath(EmbeddedTopic(broker, topic), endpoint, subscription)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+import structlog
+
 from controller.api.reasons import Reason
 from controller.core.deaf_words import Names
 from controller.core.deafness import SUSPICIOUS, Evidence, judge, suspicious
@@ -22,6 +24,8 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.ports import Clock
 from sinks.intake.delivery import StreamState
 from sinks.intake.events import Event, Resource
+
+log = structlog.get_logger(__name__)
 
 _CHECK: Final = 1.0
 #: So many canaries in a row that do not come are an outage: what was awaited meanwhile is lost for all we know.
@@ -193,6 +197,10 @@ class Hearing:
             # Other words for the same trouble: not with each attempt.
             return
         self._verdicts[project], self._said[project] = verdict, now
+        if verdict.status == "False":
+            log.warning("events do not arrive", project=project, reason=verdict.reason, cause=verdict.message)
+        elif before is not None and before.status == "False":
+            log.info("events arrive again", project=project, reason=verdict.reason)
         self._metrics.flowing(project, deaf=verdict.status == "False")
         if before is not None or verdict.status != "Unknown":
             self._ways.on_change(project)

@@ -10,11 +10,12 @@ from google.protobuf import json_format
 from google.rpc import code_pb2, status_pb2
 
 from simulator.callers import ANONYMOUS
+from simulator.event_path import EventPath
 from simulator.faults import http_status
 from simulator.logging.intake import Rejected, write_entries
 from simulator.logging.query import QueryError, compile_query
 from simulator.logging.records import LogRecords
-from simulator.rpc import RpcError, RpcFace, Unary, after, before
+from simulator.rpc import RpcError, RpcFace, Unary, after, before, caller_of
 from simulator.seams import CallFaults, CallLog, Effect, Json, LogWriter
 
 __all__ = ["LoggingFace"]
@@ -29,11 +30,14 @@ _PartialErrors = types.WriteLogEntriesPartialErrors.pb()
 class LoggingFace:
     """Hands entries to the router, and lists those that it remembers."""
 
-    def __init__(self, log: LogWriter, records: LogRecords, calls: CallLog, faults: CallFaults) -> None:
+    def __init__(
+        self, log: LogWriter, records: LogRecords, calls: CallLog, faults: CallFaults, path: EventPath | None = None
+    ) -> None:
         self._log = log
         self._records = records
         self._calls = calls
         self._faults = faults
+        self._path = path or EventPath()
 
     def handlers(self) -> Any:
         """The generic handler of LoggingServiceV2."""
@@ -49,7 +53,11 @@ class LoggingFace:
         """`POST /v2/entries:write`: what the startup script calls. Any bearer token will do."""
         return [web.post("/v2/entries:write", self._write_rest)]
 
-    async def _write(self, request: Any, _context: Any) -> Any:
+    async def _write(self, request: Any, context: Any) -> Any:
+        if not self._path.pieces.logger and caller_of(context) == ANONYMOUS:
+            raise RpcError(
+                "PERMISSION_DENIED", "Permission 'logging.logEntries.create' denied on resource (or it may not exist)."
+            )
         if not request.entries:
             raise RpcError("INVALID_ARGUMENT", "The request has no entries")
         body = _to_json(request)

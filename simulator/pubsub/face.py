@@ -9,10 +9,12 @@ from typing import Any
 from google.protobuf.empty_pb2 import Empty
 from google.pubsub_v1 import types
 
+from simulator.callers import ANONYMOUS
+from simulator.event_path import EventPath
 from simulator.pubsub.broker import Broker, PubSubError
 from simulator.pubsub.subscription import Consumer, Delivery, Subscription
 from simulator.pubsub.wire import config_of, received, shown
-from simulator.rpc import RpcError, RpcFace, Stream, Unary, after
+from simulator.rpc import RpcError, RpcFace, Stream, Unary, after, caller_of
 from simulator.seams import CallFaults, CallLog, PlannedFault
 
 #: Messages of one response: keeps it far below gRPC's default limit of 4 MB for ordinary entries.
@@ -46,10 +48,22 @@ _UPDATABLE = ("ack_deadline_seconds", "retry_policy", "dead_letter_policy", "lab
 class PubSubFace:
     """Translates calls into calls on the broker."""
 
-    def __init__(self, broker: Broker, calls: CallLog, faults: CallFaults) -> None:
+    def __init__(self, broker: Broker, calls: CallLog, faults: CallFaults, path: EventPath | None = None) -> None:
         self._broker = broker
         self._calls = calls
         self._faults = faults
+        self._path = path or EventPath()
+        self._streams: set[Consumer] = set()
+        self._path.on_change.append(self._end_refused_streams)
+
+    def _end_refused_streams(self) -> None:
+        if not self._path.pieces.subscriber:
+            for consumer in self._streams:
+                consumer.close()
+
+    def _check_may_consume(self, context: Any) -> None:
+        if not self._path.pieces.subscriber and caller_of(context) == ANONYMOUS:
+            raise RpcError("PERMISSION_DENIED", "User not authorized to perform this action.")
 
     def handlers(self) -> tuple[Any, Any]:
         """The generic handlers of both services."""
@@ -125,6 +139,7 @@ class PubSubFace:
         return Empty()
 
     async def _pull(self, request: Any, context: Any) -> Any:
+        self._check_may_consume(context)
         if request.max_messages < 1:
             raise RpcError("INVALID_ARGUMENT", "max_messages must be 1 or more")
         with _refusals():
@@ -141,12 +156,14 @@ class PubSubFace:
             subscription.detach(consumer)
         return _pb["PullResponse"](received_messages=[received(delivery) for delivery in taken])
 
-    async def _acknowledge(self, request: Any, _context: Any) -> Any:
+    async def _acknowledge(self, request: Any, context: Any) -> Any:
+        self._check_may_consume(context)
         with _refusals():
             self._broker.subscription(request.subscription).acknowledge(list(request.ack_ids))
         return Empty()
 
-    async def _modify_ack_deadline(self, request: Any, _context: Any) -> Any:
+    async def _modify_ack_deadline(self, request: Any, context: Any) -> Any:
+        self._check_may_consume(context)
         _check_lease(request.ack_deadline_seconds, least=0)
         with _refusals():
             subscription = self._broker.subscription(request.subscription)
@@ -155,12 +172,13 @@ class PubSubFace:
         return Empty()
 
     async def _streaming_pull(
-        self, requests: AsyncIterator[Any], _context: Any, fault: PlannedFault | None
+        self, requests: AsyncIterator[Any], context: Any, fault: PlannedFault | None
     ) -> AsyncIterator[Any]:
         first = await anext(requests, None)
         if first is None or not first.subscription:
             raise RpcError("INVALID_ARGUMENT", "The first request of a stream must name the subscription.")
         _check_lease(first.stream_ack_deadline_seconds, least=10)
+        self._check_may_consume(context)
         with _refusals():
             subscription = self._broker.subscription(first.subscription)
         consumer = Consumer(
@@ -170,6 +188,7 @@ class PubSubFace:
         )
         reader = asyncio.create_task(_read(requests, first, subscription, consumer))
         subscription.attach(consumer)
+        self._streams.add(consumer)
         try:
             # A held stream is open and silent: its messages are leased and do not come.
             if fault and fault.effect == "hold-after":
@@ -182,11 +201,13 @@ class PubSubFace:
                 if batch:
                     await after(fault)
         finally:
+            self._streams.discard(consumer)
             subscription.detach(consumer)
             reader.cancel()
             outcome = (await asyncio.gather(reader, return_exceptions=True))[0]
         if isinstance(outcome, RpcError):
             raise outcome
+        self._check_may_consume(context)
         with _refusals():
             self._broker.subscription(first.subscription)
         if isinstance(outcome, asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""A wire to the API server that can be cut: connections are passed through as they are, TLS and all."""
+"""A wire to a server that can be cut or swallow: connections are passed through as they are, TLS and all."""
 
 import asyncio
 import contextlib
@@ -17,6 +17,7 @@ class Wire:
         self._target = (host, port)
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._swallows = False
         self.port = 0
 
     async def mend(self) -> None:
@@ -25,12 +26,17 @@ class Wire:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
+    def swallow(self) -> None:
+        """As a black hole: connections stand and are made, and nothing comes through any more, until it is cut."""
+        self._swallows = True
+
     async def cut(self) -> None:
         """Refuse new connections and end those that are there."""
         if self._server is not None:
             self._server.close()
             await self._server.wait_closed()
             self._server = None
+        self._swallows = False
         for each in self._connections:
             each.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
@@ -46,17 +52,17 @@ class Wire:
             with contextlib.suppress(OSError):
                 far_reader, far_writer = await asyncio.open_connection(*self._target)
                 writers.append(far_writer)
-                await asyncio.gather(_pass(reader, far_writer), _pass(far_reader, writer))
+                await asyncio.gather(self._pass(reader, far_writer), self._pass(far_reader, writer))
         finally:
             for each in writers:
                 each.transport.abort()
 
-
-async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(2**16):
-        writer.write(data)
-        await writer.drain()
-    writer.write_eof() if writer.can_write_eof() else writer.close()
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(2**16):
+            if not self._swallows:
+                writer.write(data)
+                await writer.drain()
+        writer.write_eof() if writer.can_write_eof() else writer.close()
 
 
 @asynccontextmanager
