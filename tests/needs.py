@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from simulator.machines import why_not
 from simulator.pubsub.emulator import INSTALLED
 
 #: Commands that packages put where PATH does not look.
@@ -27,3 +28,13 @@ def need(command: str) -> str:
             pytest.fail(f"{message}: .ci/run must install it")
         pytest.skip(message)
     return path
+
+
+def need_machines() -> None:
+    """Skips the calling test where VMs cannot be real machines, with the reason; in CI the test fails instead."""
+    reason = why_not()
+    if reason is None:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}: .ci/run must provide it")
+    pytest.skip(reason)

@@ -92,7 +92,12 @@ class RealMachines:
                 code = await power.process.wait()
                 raise RuntimeError(f"the machine {machine.name} ended by itself, with code {code}")
         finally:
-            if self._machines.machine(instance_id) is None:
+            self._forget_disks()
+
+    def _forget_disks(self) -> None:
+        """Remove the disks of deleted VMs: an id is never used again."""
+        for folder in self.folder.glob("[0-9]*"):
+            if self._machines.machine(folder.name) is None and folder.name not in self._tasks:
                 shutil.rmtree(folder, ignore_errors=True)
 
     async def _serve(self, machine: Machine, power: Powered, served: AsyncExitStack) -> None:

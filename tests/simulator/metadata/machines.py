@@ -69,6 +69,11 @@ class Machines:
         self._machines[machine.id] = machine
         self._tell()
 
+    def remove(self, instance_id: str) -> None:
+        """Delete a machine, and tell."""
+        del self._machines[instance_id]
+        self._tell()
+
     def set_attributes(self, instance_id: str, **attributes: str | None) -> None:
         """Merge attributes (None removes one), and tell."""
         machine = self._machines[instance_id]
