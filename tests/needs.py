@@ -2,10 +2,12 @@
 
 import os
 import shutil
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from simulator.controlplane.binaries import MissingBinaryError, binary
 from simulator.machines import why_not
 from simulator.pubsub.emulator import INSTALLED
 
@@ -28,6 +30,16 @@ def need(command: str) -> str:
             pytest.fail(f"{message}: .ci/run must install it")
         pytest.skip(message)
     return path
+
+
+def need_binary(name: str) -> Path:
+    """The path of a program of `make control-plane`. Skips the calling test where it was not built; in CI it fails."""
+    try:
+        return binary(name)
+    except MissingBinaryError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
 
 
 def need_machines() -> None:
