@@ -169,17 +169,18 @@ redacted() {
   done
 }
 
-# The line of a command's output that says what went wrong: the last that looks like an error, else the last.
+# The line of a command's output that says what went wrong: what kubeadm's checks found first, else the last that looks
+# like an error, else the last.
 reason_in() {
-  local line last='' error=''
+  local line last='' error='' check=''
   while read -r line; do
-    if [[ $line =~ ^(error|E:|curl:|\[ERROR) ]]; then
-      error=$line
-    elif [[ -n $line ]]; then
-      last=$line
-    fi
+    case $line in
+      '[ERROR '*) check=${check:-$line} ;;
+      error* | E:* | curl:*) error=${line#error: } ;;
+      *) last=${line:-$last} ;;
+    esac
   done
-  printf '%.500s' "${error:-${last:-no reason was given}}"
+  printf '%.500s' "${check:-${error:-${last:-no reason was given}}}"
 }
 
 # ---- Packages

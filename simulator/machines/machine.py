@@ -22,6 +22,12 @@ _PATIENCE: Final = 20.0
 #: Capabilities that reach beyond the namespaces.
 _DENIED: Final = "-sys_module,-sys_boot,-sys_time,-sys_rawio"
 _COMMANDS: Final = ("setpriv", "unshare", "ip", "mount", "hostname", "curl", "bash")
+_CGROUP_V2: Final = Path("/sys/fs/cgroup/cgroup.controllers")
+#: kubeadm's check of the system refuses control groups of version 1 since 1.35, whatever the kubelet is told of them.
+_KUBEADM_ON_CGROUP_V1: Final = """#!/bin/sh
+[ "$1" != join ] || set -- "$@" --ignore-preflight-errors=SystemVerification
+exec "${0%/*}/kubeadm-itself" "$@"
+"""
 
 
 class MachineError(Exception):
@@ -39,11 +45,17 @@ class Image:
     def install(self, folder: Path) -> None:
         """Fill the folder that is first on the PATH of each VM; python3 is what the startup script reads JSON with."""
         folder.mkdir(parents=True)
-        for name, target in {"kubeadm": self.kubeadm, "kubelet": self.kubelet, "containerd": self.runtime}.items():
+        programs = {"kubeadm": self.kubeadm, "kubelet": self.kubelet, "containerd": self.runtime}
+        scripts = {
+            "systemctl": files("simulator.machines").joinpath("systemctl.sh").read_text("utf-8"),
+            "python3": f'#!/bin/sh\nexec {shlex.quote(os.path.realpath(sys.executable))} "$@"\n',
+        }
+        if not _CGROUP_V2.exists():
+            programs["kubeadm-itself"] = programs.pop("kubeadm")
+            scripts["kubeadm"] = _KUBEADM_ON_CGROUP_V1
+        for name, target in programs.items():
             (folder / name).symlink_to(target.absolute())
-        systemctl = files("simulator.machines").joinpath("systemctl.sh").read_text("utf-8")
-        python = f'#!/bin/sh\nexec {shlex.quote(os.path.realpath(sys.executable))} "$@"\n'
-        for name, text in {"systemctl": systemctl, "python3": python}.items():
+        for name, text in scripts.items():
             (folder / name).write_text(text, encoding="utf-8")
             (folder / name).chmod(0o755)
 

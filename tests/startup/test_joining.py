@@ -167,6 +167,27 @@ async def test_a_refused_join_is_reported_reset_and_tried_with_the_fresh_token(
     assert "0123456789abcdef" not in printed
 
 
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        pytest.param(
+            "\t[ERROR CRI]: no runtime\n\t[ERROR Port-10250]: in use\nerror: error execution phase preflight: failed\n",
+            "[ERROR CRI]: no runtime",
+            id="what kubeadm checked",
+        ),
+        pytest.param(
+            "[preflight]\nerror: error execution phase x: y\nTo see", "error execution phase x: y", id="an error"
+        ),
+        pytest.param("E: Could not get lock\nlast\n", "E: Could not get lock", id="an error of apt"),
+        pytest.param("one\ntwo\n\n", "two", id="no word of an error"),
+        pytest.param("", "no reason was given", id="nothing"),
+    ],
+)
+async def test_the_reason_is_the_line_that_says_most(node: Node, said: str, reason: str) -> None:
+    (node.root / "said").write_text(said)
+    assert await node.output('source "$SCRIPT"; reason_in <"$ROOT/said"') == reason
+
+
 @pytest.mark.usefixtures("with_token")
 async def test_no_token_is_left_anywhere(node: Node, logging: Logging) -> None:
     printed = await finish(await node.boot())
