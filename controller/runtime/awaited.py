@@ -15,8 +15,8 @@ from controller.core.model import Kind
 from controller.core.observed import ResourceRef
 from sinks.intake.events import Event, EventKind, Resource
 
-#: What is awaited, by `resource.type`. Not policies: no public entry of theirs shows operation or type (facts: audit
-#: logs 6), and whoever waits for what may never come is deaf for ever. Not setMetadata: the filter drops its success.
+#: What is awaited, by `resource.type`. Not policies: no public entry shows their operation or type, and whoever waits
+#: for what may never come is deaf for ever (facts: audit logs 6). Not setMetadata: the filter drops its success.
 _TYPES: Final[Mapping[Resource, str]] = {
     Resource.GROUP: "gce_instance_group_manager",
     Resource.TEMPLATE: "gce_instance_template",
