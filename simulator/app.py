@@ -7,24 +7,26 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from simulator.calls import CallCounts
+from simulator.children import ChildError
 from simulator.clock import utc_now
-from simulator.cluster import Cluster, cluster
+from simulator.cluster import Cluster, embedded_cluster
 from simulator.compute.quota import RateQuota
 from simulator.compute.rest import compute_app
 from simulator.control.event_path import event_path_routes
 from simulator.control.face import ControlFace
 from simulator.control.role import role_routes
+from simulator.controlplane.binaries import MissingBinaryError
+from simulator.controlplane.cluster import real_cluster
+from simulator.controlplane.kubeconfigs import KubeconfigError
 from simulator.event_path import EventPath
 from simulator.events import event_path
 from simulator.faults import Faults
 from simulator.guests import Guests, GuestSettings
-from simulator.kube.joining import EmbeddedKubernetes
 from simulator.kube.serving import serving
-from simulator.kube.snapshot import ClusterView
 from simulator.logging.face import LoggingFace
 from simulator.logging.kinds import known_event
 from simulator.logging.latency import Latency
@@ -70,7 +72,7 @@ def run(options: SimulatorOptions, ready: Callable[[Json], None] = announce) -> 
     """Serve until SIGINT or SIGTERM; `ready` as for `serve`. Raises StartError."""
     try:
         asyncio.run(_until_signalled(options, ready))
-    except (EmulatorError, OSError) as error:
+    except (EmulatorError, ChildError, MissingBinaryError, KubeconfigError, OSError) as error:
         raise StartError(f"the simulator cannot start: {error}") from error
 
 
@@ -107,7 +109,7 @@ class _Assembly:
         events = await enter(event_path(options, utc_now, self._calls, self._faults, self._path))
         router = self._router(events.topic)
         world = self._world(router)
-        kubernetes = await enter(cluster(options, utc_now, self._folder(), self._calls, self._faults))
+        kubernetes = await enter(self._cluster())
         guests = await self._guests(world, kubernetes, router)
         logging_face = LoggingFace(router, router.records, self._calls, self._faults, self._path)
         logs = await enter(serving_rpc((logging_face.handlers(),), self._port("logging")))
@@ -117,7 +119,7 @@ class _Assembly:
         compute_url = await enter(serving(compute, port=self._port("compute")))
         control = ControlFace(
             world,
-            ClusterView(kubernetes.store),
+            kubernetes.view,
             router.records,
             self._calls,
             self._faults,
@@ -133,6 +135,13 @@ class _Assembly:
             "TPU_NODE_GROUP_KUBECONFIG": str(kubernetes.operator_kubeconfig),
         }
         return {"env": environment, "control": control_url, "kubeconfig": str(kubernetes.admin_kubeconfig)}
+
+    def _cluster(self) -> AbstractAsyncContextManager[Cluster]:
+        options, folder = self._options, self._folder()
+        if options.control_plane == "embedded":
+            return embedded_cluster(options, utc_now, folder, self._calls, self._faults)
+        where = options.control_plane if isinstance(options.control_plane, Path) else None
+        return real_cluster(where, utc_now, folder, crds=options.crds)
 
     def _folder(self) -> Path:
         if self._options.directory:
@@ -162,10 +171,10 @@ class _Assembly:
     async def _guests(self, world: World, kubernetes: Cluster, router: LogRouter) -> Guests:
         """The guests, and the metadata server that their like on the wire would ask."""
         machines = WorldMachines(world)
-        kubelets = EmbeddedKubernetes(kubernetes.store, self._calls)
-        version = f"v{self._options.kubernetes_version}.1"
-        settings = GuestSettings(scale=self._options.timings, kubelet_version=version)
-        world.guests = guests = Guests(machines, kubelets, router, utc_now, settings, seed=self._options.seed)
+        settings = GuestSettings(scale=self._options.timings, kubelet_version=kubernetes.version)
+        world.guests = guests = Guests(
+            machines, kubernetes.kubelets, router, utc_now, settings, seed=self._options.seed
+        )
         self._stack.push_async_callback(guests.close)
         metadata = MetadataServer(machines, self._calls, self._faults)
         await metadata.start(self._port("metadata"))

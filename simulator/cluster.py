@@ -15,14 +15,16 @@ from simulator.kube.authorization import Rbac
 from simulator.kube.builtins import BUILTINS, CRDS, builtin_registry
 from simulator.kube.certificates import server_context
 from simulator.kube.controllers import Authority, ControllerSettings, start_controllers
+from simulator.kube.joining import EmbeddedKubernetes
 from simulator.kube.server import ServerSettings, kubernetes_app
 from simulator.kube.serving import kubeconfig, serving
+from simulator.kube.snapshot import ClusterView
 from simulator.kube.store import Store
 from simulator.options import SimulatorOptions
-from simulator.seams import CallFaults, CallLog, Now
+from simulator.seams import CallFaults, CallLog, Kubernetes, KubernetesView, Now
 from simulator.shipped import shipped
 
-__all__ = ["OPERATOR", "Cluster", "cluster"]
+__all__ = ["OPERATOR", "Cluster", "embedded_cluster", "write_private"]
 
 ADMIN = "admin"
 #: The operator's account of the cluster, as deploy/rbac.yaml makes it.
@@ -35,14 +37,16 @@ _CALLED = {ADMIN: ADMIN, OPERATOR: "tpu-node-group-operator"}
 class Cluster:
     """A running cluster. The kubeconfigs are files that only this user can read."""
 
-    store: Store
-    authority: Authority
+    kubelets: Kubernetes
+    view: KubernetesView
     admin_kubeconfig: Path
     operator_kubeconfig: Path
+    #: Of kubelets whose VM does not say which, as `v1.34.1`.
+    version: str
 
 
 @asynccontextmanager
-async def cluster(
+async def embedded_cluster(
     options: SimulatorOptions, now: Now, folder: Path, calls: CallLog, faults: CallFaults
 ) -> AsyncIterator[Cluster]:
     """Start it with the CRDs (an option) and the operator's namespace, and stop it on leaving."""
@@ -64,10 +68,11 @@ async def cluster(
         try:
             certificate = authority.certificate.encode()
             files = {
-                user: _write(folder / f"{name}.kubeconfig", kubeconfig(url, tokens[user], name, ca=certificate))
+                user: write_private(folder / f"{name}.kubeconfig", kubeconfig(url, tokens[user], name, ca=certificate))
                 for user, name in _CALLED.items()
             }
-            yield Cluster(store, authority, files[ADMIN], files[OPERATOR])
+            kubelets, version = EmbeddedKubernetes(store, calls), f"v{options.kubernetes_version}.1"
+            yield Cluster(kubelets, ClusterView(store), files[ADMIN], files[OPERATOR], version)
         finally:
             await controllers.stop()
 
@@ -84,7 +89,8 @@ def _prepare(store: Store, *, crds: bool) -> None:
         store.create(CRDS, manifest)
 
 
-def _write(path: Path, content: object) -> Path:
+def write_private(path: Path, content: object) -> Path:
+    """A file as YAML that only this user can read."""
     path.touch(mode=0o600)
     path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     return path

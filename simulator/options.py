@@ -24,6 +24,9 @@ class SimulatorOptions:
     log_latency: float = 1.0
     #: Multiplies every duration of the world; 0 is a world that does not wait.
     timings: float = 1.0
+    #: Whose Kubernetes: the embedded API, a real control plane of its own, or that of an administrator's kubeconfig.
+    control_plane: Literal["embedded", "real"] | Path = "embedded"
+    #: What the embedded API says that it is.
     kubernetes_version: str = "1.34"
     pubsub: Literal["embedded", "emulator"] = "embedded"
     project: str = "my-gcp-project"

@@ -81,6 +81,8 @@ class JoinRequest:
     #: (key, value, effect)
     taints: Sequence[tuple[str, str, str]]
     kubelet_version: str
+    #: Where the VM's metadata says that the control plane is, as host:port; "" where it says nothing.
+    endpoint: str = ""
 
     def __repr__(self) -> str:
         return f"JoinRequest(node_name={self.node_name!r}, token=<redacted>)"
@@ -114,4 +116,16 @@ class Kubernetes(Protocol):
 
     async def renew_lease(self, node_name: str, at: datetime) -> None:
         """The kubelet's heartbeat in kube-node-lease; nothing where the Node was deleted."""
+        ...
+
+
+class KubernetesView(Protocol):
+    """What the control face shows of the cluster."""
+
+    async def objects(self) -> Json:
+        """All objects that are state, by a key that names each."""
+        ...
+
+    async def history(self) -> Json:
+        """What comes and goes by itself: `events` and `leases`."""
         ...

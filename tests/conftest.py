@@ -1,6 +1,11 @@
-"""What all tests share: the marks of those that `make test` leaves to others (CONTRIBUTING.md)."""
+"""What all tests share: a real control plane, and the marks of what `make test` leaves to others (CONTRIBUTING.md)."""
+
+from collections.abc import Iterator
 
 import pytest
+
+from tests.needs import need_control_plane
+from tests.planes import RealPlane, running_plane
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -13,6 +18,14 @@ def pytest_configure(config: pytest.Config) -> None:
         "faults: fails, loses and delays calls and events in whole lives (every test of a file test_faults_*)",
     ):
         config.addinivalue_line("markers", mark)
+
+
+@pytest.fixture(scope="session")
+def real_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealPlane]:
+    """One real control plane for the whole session: a test keeps to a namespace, or leaves what it found."""
+    need_control_plane()
+    with running_plane(tmp_path_factory.mktemp("control-plane")) as plane:
+        yield plane
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

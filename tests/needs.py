@@ -42,6 +42,12 @@ def need_binary(name: str) -> Path:
         pytest.skip(str(error))
 
 
+def need_control_plane() -> None:
+    """Skips the calling test where a control plane was not built; in CI it fails."""
+    for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kubeadm"):
+        need_binary(name)
+
+
 def need_machines() -> None:
     """Skips the calling test where VMs cannot be real machines, with the reason; in CI the test fails instead."""
     reason = why_not()

@@ -11,7 +11,7 @@ from controller.cli.errors import FAILED, CommandError
 from controller.cli.values import capacity as parse_capacity
 from controller.cli.values import factor, port_of_face
 from controller.cli.values import kubernetes_version as parse_kubernetes_version
-from controller.cli.world_options import PubSubOption, SeedOption
+from controller.cli.world_options import ControlPlaneOption, PubSubOption, SeedOption
 from controller.demo.options import PubSub
 
 
@@ -31,6 +31,7 @@ def command(  # noqa: PLR0913 - one for each option
     *,
     seed: SeedOption = 1,
     pubsub: PubSubOption = PubSub.EMBEDDED,
+    control_plane: ControlPlaneOption = "embedded",
     log_latency: Annotated[
         float, typer.Option(parser=factor, metavar="FACTOR", help="Times the latency of log entries; 0 is none.")
     ] = 1.0,
@@ -39,7 +40,7 @@ def command(  # noqa: PLR0913 - one for each option
     ] = 1.0,
     kubernetes_version: Annotated[
         str,
-        typer.Option(parser=parse_kubernetes_version, metavar="1.N", help="The version that the API server reports."),
+        typer.Option(parser=parse_kubernetes_version, metavar="1.N", help="The version that the embedded API reports."),
     ] = "1.34",
     project: Annotated[
         str, typer.Option(metavar="ID", help="The Google Cloud project of the event path.")
@@ -85,6 +86,7 @@ def command(  # noqa: PLR0913 - one for each option
     options = SimulatorOptions(
         seed=seed,
         pubsub=pubsub.value,
+        control_plane=control_plane,
         log_latency=log_latency,
         timings=timings,
         kubernetes_version=kubernetes_version,

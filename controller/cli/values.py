@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import TypeVar
 
 import typer
@@ -41,6 +42,15 @@ def kubernetes_version(written: str) -> str:
     if not re.fullmatch(r"1\.(0|[1-9][0-9]{0,2})", written):
         raise typer.BadParameter(f"{written!r} is not like 1.34: write 1.N")
     return written
+
+
+def control_plane(written: str) -> str | Path:
+    """A parser of whose Kubernetes it is: one of two words, or the path of a kubeconfig that is there."""
+    if written in {"embedded", "real"}:
+        return written
+    if not Path(written).is_file():
+        raise typer.BadParameter(f"{written!r} is neither embedded nor real, nor a kubeconfig: there is no such file")
+    return Path(written)
 
 
 def factor(written: str) -> float:

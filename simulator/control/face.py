@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from json import JSONDecodeError
-from typing import Any, Protocol
+from typing import Any
 
 from aiohttp import web
 
@@ -10,25 +10,13 @@ from simulator.calls import CallCounts
 from simulator.control import bodies
 from simulator.faults import FaultError, Faults
 from simulator.logging.records import LogRecords
-from simulator.seams import Json
+from simulator.seams import KubernetesView
 from simulator.world import ApiError, UnknownInstanceError, World
 
-__all__ = ["ControlFace", "KubernetesView"]
+__all__ = ["ControlFace"]
 
 #: Log records that `GET /control/world` shows unless `?last=` says otherwise.
 _SHOWN_LOGS = 5_000
-
-
-class KubernetesView(Protocol):
-    """What the control face shows of the cluster."""
-
-    def objects(self) -> Json:
-        """All objects that are state, by a key that names each."""
-        ...
-
-    def history(self) -> Json:
-        """What comes and goes by itself: `events` and `leases`."""
-        ...
 
 
 class ControlFace:
@@ -85,14 +73,14 @@ class ControlFace:
             raise bodies.BodyError(f'"last" is {last!r}; it must be a whole number of log records')
         history = {
             **self._world.compute_history(),
-            **self._kubernetes.history(),
+            **await self._kubernetes.history(),
             "logs": self._records.shown(full=full, last=int(last)),
             "failures": [repr(failure) for failure in self._failures()],
         }
         return web.json_response(
             {
                 "compute": self._world.compute_state(),
-                "kubernetes": self._kubernetes.objects(),
+                "kubernetes": await self._kubernetes.objects(),
                 "history": history,
             }
         )

@@ -31,7 +31,8 @@ def join_request(machine: Machine, default_version: str) -> JoinRequest:
     attributes = machine.attributes
     if not _TOKEN.fullmatch(token_of(machine)):
         raise JoinRefusedError(f"the attribute {KEY_JOIN_TOKEN} is no bootstrap token")
-    if not attributes.get(KEY_CONTROL_PLANE_ENDPOINT) and not attributes.get(KEY_CONTROL_PLANE_IP):
+    endpoint = attributes.get(KEY_CONTROL_PLANE_ENDPOINT) or _default_port(attributes.get(KEY_CONTROL_PLANE_IP, ""))
+    if not endpoint:
         raise JoinRefusedError(
             f"neither {KEY_CONTROL_PLANE_ENDPOINT} nor {KEY_CONTROL_PLANE_IP} says where the control plane is"
         )
@@ -53,6 +54,7 @@ def join_request(machine: Machine, default_version: str) -> JoinRequest:
         labels={**{match[1]: match[2] for match in labels if match}, LABEL_INSTANCE_ID: machine.id},
         taints=tuple((match[1], match[2] or "", match[3]) for match in taints if match),
         kubelet_version=f"v{minor}.0" if minor else default_version,
+        endpoint=endpoint,
     )
 
 
@@ -67,6 +69,11 @@ def own_request(machine: Machine, version: str) -> JoinRequest:
         taints=(),
         kubelet_version=version,
     )
+
+
+def _default_port(address: str) -> str:
+    host = f"[{address}]" if ":" in address else address
+    return f"{host}:6443" if address else ""
 
 
 def _items(text: str) -> list[str]:

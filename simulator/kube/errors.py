@@ -62,9 +62,13 @@ def not_found(group: str, plural: str, name: str) -> ApiError:
     return ApiError(404, "NotFound", message, details=_details(group, plural, name))
 
 
+class NoSuchPathError(ApiError):
+    """404 of a path or resource type that is not served: answered in plain text, not as a Status."""
+
+
 def no_such_path() -> ApiError:
     """404 of a path or resource type that is not served."""
-    return ApiError(404, "NotFound", "the server could not find the requested resource")
+    return NoSuchPathError(404, "NotFound", "404 page not found")
 
 
 def already_exists(group: str, plural: str, name: str, *, terminating: bool = False) -> ApiError:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from simulator.clock import kube_time
 from simulator.kube.controllers.nodes import LEASE_NAMESPACE
-from simulator.kube.edit import dig
+from simulator.kube.edit import dig, put
 from simulator.seams import JoinRequest, Json
 
 #: What every simulated host has beside its chips; no scheduler looks at it.
@@ -32,6 +32,25 @@ class Host:
     #: Of the kubelet, as `v1.34.1`.
     version: str
     address: str
+
+
+class Hosts:
+    """The hosts that have joined, by name."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Host] = {}
+
+    def of(self, request: JoinRequest) -> Host:
+        """The host that joins; a name keeps its address."""
+        known = self._known.get(request.node_name)
+        number = len(self._known) + 2
+        address = known.address if known else f"10.128.{number >> 8 & 255}.{number & 255}"
+        host = self._known[request.node_name] = Host(request.node_name, request.kubelet_version, address)
+        return host
+
+    def find(self, name: str) -> Host | None:
+        """The host of this name, None if none joined."""
+        return self._known.get(name)
 
 
 def default_labels(name: str) -> dict[str, str]:
@@ -129,6 +148,21 @@ def lease(owner: Json, at: datetime) -> Json:
             "renewTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         },
     }
+
+
+def adopted_labels(present: Json) -> dict[str, str]:
+    """The labels of a Node that a kubelet adopts: those that are there, and its defaults (kubelet_node_status.go)."""
+    metadata = present["metadata"]
+    return {**(metadata.get("labels") or {}), **default_labels(metadata["name"])}
+
+
+def without_devices(body: Json) -> Json:
+    """An adopted Node with its extended resources zeroed, until a device plugin registers (kubelet_node_status.go)."""
+    for part in ("allocatable", "capacity"):
+        resources = dig(body, ("status", part)) or {}
+        zeroed = {name: "0" if "/" in name else amount for name, amount in resources.items()}
+        body = put(body, ("status", part), zeroed)
+    return body
 
 
 def is_ready(body: Json) -> bool:

@@ -31,9 +31,10 @@ class Writer:
     subresource: str = ""
 
     def __str__(self) -> str:
-        """As a conflict names it."""
+        """As a conflict names it; of a plain write also the version (managedfields/internal/conflict.go)."""
         through = f' with subresource "{self.subresource}"' if self.subresource else ""
-        return f'conflict with "{self.manager}"{through} using {self.api_version}'
+        version = f" using {self.api_version}" if self.operation == "Update" else ""
+        return f'conflict with "{self.manager}"{through}{version}'
 
 
 @dataclass(frozen=True, slots=True)

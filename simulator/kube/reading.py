@@ -2,7 +2,7 @@
 
 import base64
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from simulator.kube import errors, media, selectors
@@ -69,7 +69,9 @@ class Reading:
             raise _continue_expired() if after else gone from gone
         selects = self._selector(call)
         items = [item for item in items if (after is None or _key(item) > after) and selects(item.body)]
-        return _page(items, revision, int(call.query.get("limit") or 0))
+        page = _page(items, revision, int(call.query.get("limit") or 0))
+        # Lists of custom resources say so where nothing follows; those of built-in kinds say nothing.
+        return replace(page, metadata={"continue": "", **page.metadata}) if call.target.resource.custom else page
 
     def watch(self, call: Call) -> Feed:
         """The feed of a watch. Raises ApiError for what cannot be watched at all."""

@@ -84,6 +84,8 @@ class _Reply:
 
 
 def _refusal(error: ApiError) -> _Reply:
+    if isinstance(error, errors.NoSuchPathError):
+        return _Reply(error.code, f"{error.message}\n".encode(), content_type="text/plain")
     return _Reply(error.code, encode(error.status()))
 
 

@@ -4,9 +4,10 @@ What changes without anything happening (revisions, uids, times, field owners) i
 apply equals the state after its deletion. Events and Leases come and go by themselves: they are history.
 """
 
+from collections.abc import Iterable
+
 from simulator.kube.builtins import CRDS
 from simulator.kube.edit import dig
-from simulator.kube.resources import Resource
 from simulator.kube.store import Store
 from simulator.seams import Json
 
@@ -14,6 +15,8 @@ REDACTED = "<redacted>"
 BOOTSTRAP_TOKEN = "bootstrap.kubernetes.io/token"
 _EVENTS = "events"
 _LEASES = "leases.coordination.k8s.io"
+#: What comes and goes by itself.
+HISTORY = frozenset({_EVENTS, _LEASES})
 _VOLATILE = frozenset(
     {"creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
 )
@@ -26,34 +29,36 @@ class ClusterView:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def objects(self) -> Json:
+    async def objects(self) -> Json:
         """All objects that are state, by `<resource>/<namespace>/<name>` (`<resource>/<name>` of the cluster's own)."""
-        shown = (item for item in self._store.registry.storage() if item.id not in {_EVENTS, _LEASES})
-        return {key: body for resource in shown for key, body in self._of(resource).items()}
+        shown = [item for item in self._store.registry.storage() if item.id not in HISTORY]
+        return {key: body for item in shown for key, body in comparable(item.id, self._store.list(item.id)).items()}
 
-    def history(self) -> Json:
+    async def history(self) -> Json:
         """What comes and goes by itself: `events` and `leases`, as stored."""
         return {"events": self._store.list(_EVENTS), "leases": self._store.list(_LEASES)}
 
-    def _of(self, resource: Resource) -> Json:
-        return {_key(resource, body): _comparable(resource, body) for body in self._store.list(resource.id)}
+
+def comparable(resource_id: str, bodies: Iterable[Json]) -> Json:
+    """Objects of one resource by a key that names each, without what changes by itself and without secret values."""
+    return {_key(resource_id, body): _comparable(resource_id, body) for body in bodies}
 
 
-def _key(resource: Resource, body: Json) -> str:
+def _key(resource_id: str, body: Json) -> str:
     metadata = body["metadata"]
-    return "/".join(part for part in (resource.id, metadata.get("namespace"), metadata["name"]) if part)
+    return "/".join(part for part in (resource_id, metadata.get("namespace"), metadata["name"]) if part)
 
 
-def _comparable(resource: Resource, body: Json) -> Json:
+def _comparable(resource_id: str, body: Json) -> Json:
     metadata = {key: value for key, value in body["metadata"].items() if key not in _VOLATILE}
     if "deletionTimestamp" in body["metadata"]:
         metadata["deleting"] = True
     body = {**body, "metadata": metadata}
-    if resource.id == "secrets":
+    if resource_id == "secrets":
         body["data"] = _redacted(body)
     conditions = dig(body, ("status", "conditions"))
     # An established CRD is the same whenever it was installed; a Node that beats is the same Node.
-    if resource.id in {"nodes", CRDS} and conditions:
+    if resource_id in {"nodes", CRDS} and conditions:
         steady = [{key: value for key, value in item.items() if key not in _BEATS} for item in conditions]
         body["status"] = {**body["status"], "conditions": steady}
     return body

@@ -19,7 +19,6 @@ _KEYS = {
     "ownerReferences": "uid",
     "ports": "containerPort",
     "secrets": "name",
-    "taints": "key",
     "volumeMounts": "mountPath",
     "volumes": "name",
 }

@@ -33,10 +33,10 @@ class Records(LogRecords):
 class Cluster:
     """A cluster with one object."""
 
-    def objects(self) -> Json:
+    async def objects(self) -> Json:
         return {"v1/Node//vm": {"kind": "Node"}}
 
-    def history(self) -> Json:
+    async def history(self) -> Json:
         return {"events": [], "leases": []}
 
 

@@ -77,6 +77,7 @@ async def test_it_joins_with_what_its_metadata_says(make_world: MakeWorld) -> No
             labels={"cloud.google.com/gke-tpu-topology": "2x2x1", "tpu.google.com/instance-id": MACHINE.id},
             taints=(("google.com/tpu", "present", "NoSchedule"),),
             kubelet_version="v1.33.0",
+            endpoint="10.0.0.2:6443",
         )
     ]
 

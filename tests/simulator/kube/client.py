@@ -56,7 +56,8 @@ class Api:
     ) -> Answer:
         response = await self._send(method, path, body, kind, accept or "application/json", query)
         try:
-            said = json.loads(await response.read())
+            text = await response.text()
+            said = json.loads(text) if response.content_type == "application/json" else {"message": text}
         finally:
             response.release()
         return Answer(response.status, said, list(response.headers.getall("Warning", [])))

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
+from tests.planes import RealPlane
 from tests.simulator.kube.client import Api, connected
 from tests.simulator.kube.cluster import Cluster, running
 from tests.simulator.kube.widgets import CRDS, DEFINITION, NAME
@@ -20,9 +21,14 @@ def shared_cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.fixture
-def kubeconfig(shared_cluster: Cluster, tmp_path: Path) -> Path:
-    return shared_cluster.write_kubeconfig(tmp_path)
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.controlplane)])
+def kubeconfig(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Of the embedded API, and of a real one: what holds of one holds of the other."""
+    if request.param == "real":
+        plane: RealPlane = request.getfixturevalue("real_plane")
+        return plane.kubeconfig
+    cluster: Cluster = request.getfixturevalue("shared_cluster")
+    return cluster.write_kubeconfig(tmp_path)
 
 
 @pytest_asyncio.fixture
@@ -37,7 +43,7 @@ async def _until_served(client: Api) -> None:
     """A real server serves a new definition a moment after it was created."""
     async with asyncio.timeout(10):
         async for event in client.watch(CRDS, fieldSelector=f"metadata.name={NAME}"):
-            conditions = event["object"].get("status", {}).get("conditions", [])
+            conditions = event["object"].get("status", {}).get("conditions") or []
             if any(item["type"] == "Established" and item["status"] == "True" for item in conditions):
                 break
         for _ in range(100):

@@ -39,13 +39,13 @@ async def test_what_another_manager_applied_is_a_conflict_unless_forced(api: Api
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": 'Apply failed with 1 conflict: conflict with "first" using contract.example.com/v1: .spec.colour',
+        "message": 'Apply failed with 1 conflict: conflict with "first": .spec.colour',
         "reason": "Conflict",
         "details": {
             "causes": [
                 {
                     "reason": "FieldManagerConflict",
-                    "message": 'conflict with "first" using contract.example.com/v1',
+                    "message": 'conflict with "first"',
                     "field": ".spec.colour",
                 }
             ]
@@ -63,7 +63,7 @@ async def test_an_update_takes_the_field_and_then_an_apply_conflicts(api: Api, n
     await api.patch(path, {"spec": {"colour": "blue"}}, fieldManager="editor")
     refused = await api.apply(path, widget(spec={"colour": "red"}), "first")
     assert refused.reason == (409, "Conflict")
-    assert 'conflict with "editor"' in refused.message
+    assert 'conflict with "editor" using contract.example.com/v1: .spec.colour' in refused.message
 
 
 async def test_equal_values_are_owned_together(api: Api, namespace: str) -> None:

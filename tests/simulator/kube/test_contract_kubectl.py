@@ -92,7 +92,7 @@ async def test_server_side_apply_tells_conflicts(kubectl: Kubectl) -> None:
     assert (await kubectl("apply", "--server-side", "-f", "-", stdin=manifest)).endswith("serverside-applied")
     arguments = ("apply", "--server-side", "--field-manager=other", "-f", "-")
     said = await kubectl.refused(*arguments, stdin=other)
-    assert 'conflict with "kubectl" using contract.example.com/v1: .spec.colour' in said
+    assert 'conflict with "kubectl": .spec.colour' in said
     await kubectl(*arguments, "--force-conflicts", stdin=other)
     assert await kubectl("get", "widget", "one", "-o", "jsonpath={.spec.colour}") == "blue"
 

@@ -102,11 +102,12 @@ def test_no_patch_mutates_its_target(target: Any, patch: Any) -> None:
             {"containers": [{"name": "a", "image": "2"}, {"name": "b"}]},
         ),
         (
-            {"taints": [{"key": "a"}, {"key": "b"}]},
-            {"taints": [{"key": "a", "$patch": "delete"}]},
-            {"taints": [{"key": "b"}]},
+            {"containers": [{"name": "a"}, {"name": "b"}]},
+            {"containers": [{"name": "a", "$patch": "delete"}]},
+            {"containers": [{"name": "b"}]},
         ),
-        ({"taints": [{"key": "a"}]}, {"taints": [{"$patch": "replace"}, {"key": "b"}]}, {"taints": [{"key": "b"}]}),
+        ({"taints": [{"key": "a"}]}, {"taints": [{"key": "b"}]}, {"taints": [{"key": "b"}]}),
+        ({"env": [{"name": "a"}]}, {"env": [{"$patch": "replace"}, {"name": "b"}]}, {"env": [{"name": "b"}]}),
         (
             {"finalizers": ["a", "b"]},
             {"$deleteFromPrimitiveList/finalizers": ["a"], "finalizers": ["c"]},

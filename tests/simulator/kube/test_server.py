@@ -194,7 +194,7 @@ async def test_bodies_that_cannot_be_read_are_refused(client: Api) -> None:
     assert listed.reason == (400, "BadRequest")
     assert (await client.patch(f"{SECRETS}/none", [{"op": "jump"}], JSON_PATCH)).code in {400, 404}
     assert (await client.call("PUT", SECRETS, {})).reason == (405, "MethodNotAllowed")
-    assert (await client.get("/apis/contract.example.com/v1/widgets")).reason == (404, "NotFound")
+    assert (await client.get("/apis/contract.example.com/v1/widgets")).reason == (404, "")
 
 
 async def test_the_default_namespaces_are_there_and_three_of_them_stay(client: Api) -> None:

@@ -126,36 +126,36 @@ def store() -> Store:
     return store
 
 
-def test_the_same_world_looks_the_same_after_something_came_and_went(store: Store) -> None:
+async def test_the_same_world_looks_the_same_after_something_came_and_went(store: Store) -> None:
     view = ClusterView(store)
     store.create("configmaps", {"metadata": {"name": "a", "namespace": "kube-public"}, "data": {"x": "1"}})
-    before = view.objects()
+    before = await view.objects()
     store.create("nodes", {"metadata": {"name": "n"}})
     store.modify("configmaps", "kube-public", "a", lambda body: {**body, "data": {"x": "2"}})
-    assert sorted(view.objects().keys() - before.keys()) == ["nodes/n"]
-    assert view.objects() != before
+    assert sorted((await view.objects()).keys() - before.keys()) == ["nodes/n"]
+    assert (await view.objects()) != before
     store.delete("nodes", None, "n")
     store.modify("configmaps", "kube-public", "a", lambda body: {**body, "data": {"x": "1"}})
-    assert view.objects() == before
+    assert (await view.objects()) == before
 
 
-def test_a_beating_node_looks_the_same(store: Store) -> None:
+async def test_a_beating_node_looks_the_same(store: Store) -> None:
     def ready(at: str) -> Json:
         return {"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": at}]}
 
     store.create("nodes", {"metadata": {"name": "n"}, "status": ready("2026-01-01T00:00:00Z")})
-    before = ClusterView(store).objects()
+    before = await ClusterView(store).objects()
     beat = {"metadata": {"name": "n"}, "status": ready("2026-01-01T00:00:10Z")}
     store.update("nodes", beat, subresource="status")
-    assert ClusterView(store).objects() == before
+    assert (await ClusterView(store).objects()) == before
 
 
-def test_no_secret_value_is_shown(store: Store) -> None:
+async def test_no_secret_value_is_shown(store: Store) -> None:
     data = {key: base64.b64encode(key.encode()).decode() for key in ("token-id", "token-secret")}
     metadata = {"name": "bootstrap-token-abcdef", "namespace": "kube-system"}
     store.create("secrets", {"metadata": metadata, "type": "bootstrap.kubernetes.io/token", "data": data})
     store.create("secrets", {"metadata": {"name": "x", "namespace": "default"}, "stringData": {"token-id": "a"}})
-    shown = ClusterView(store).objects()
+    shown = await ClusterView(store).objects()
     assert shown["secrets/kube-system/bootstrap-token-abcdef"]["data"] == {
         "token-id": data["token-id"],
         "token-secret": "<redacted>",
@@ -163,10 +163,10 @@ def test_no_secret_value_is_shown(store: Store) -> None:
     assert shown["secrets/default/x"]["data"] == {"token-id": "<redacted>"}
 
 
-def test_events_and_leases_are_history(store: Store) -> None:
+async def test_events_and_leases_are_history(store: Store) -> None:
     subject = {"kind": "Node", "name": "n"}
     event = store.create("events", {"metadata": {"name": "e", "namespace": "default"}, "involvedObject": subject})
     lease = store.create("leases.coordination.k8s.io", {"metadata": {"name": "n", "namespace": "kube-node-lease"}})
     view = ClusterView(store)
-    assert view.history() == {"events": [event], "leases": [lease]}
-    assert not [key for key in view.objects() if key.startswith(("events", "leases"))]
+    assert (await view.history()) == {"events": [event], "leases": [lease]}
+    assert not [key for key in (await view.objects()) if key.startswith(("events", "leases"))]

@@ -162,4 +162,4 @@ def test_a_rehearsal_stores_nothing_and_tells_nobody(store: Store) -> None:
 def test_a_kind_that_is_not_installed_is_told(store: Store) -> None:
     with pytest.raises(ApiError) as missing:
         store.create("widgets.example.com", config("a"))
-    assert refusal(missing) == (404, "the server could not find the requested resource")
+    assert refusal(missing) == (404, "404 page not found")
