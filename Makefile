@@ -11,11 +11,14 @@ SECONDS ?= 600
 ARGS ?=
 SCRIPTS = .ci/run $(shell find controller simulator deploy terraform tests -name '*.sh' -not -path '*/.terraform/*')
 SLOW := slow or emulator or kubectl
-#: Sweeps of faults over whole lives: on demand, not with every change. And what needs a real control plane: apart.
+#: Sweeps of faults over whole lives: on demand, not with every change. And what needs a real control plane, or
+#: Terraform: apart.
 FAULTS := faults
 PLANE := controlplane
+TERRAFORM := terraform
 
-.PHONY: help env demo test test-slow test-faults control-plane test-control-plane fuzz check docs docs-check crds lock clean
+.PHONY: help env demo test test-slow test-faults control-plane test-control-plane fuzz \
+	terraform-tools test-terraform check docs docs-check crds lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -38,10 +41,10 @@ demo: $(READY) ## Show a TPU slice from apply to deleted, on this machine alone
 	@$(BIN)/tpu-node-group demo $(ARGS)
 
 test: $(READY) ## Run the tests (those that need nothing but Python)
-	@$(BIN)/python -m pytest -q -m "not ($(SLOW) or $(FAULTS) or $(PLANE))" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "not ($(SLOW) or $(FAULTS) or $(PLANE) or $(TERRAFORM))" $(ARGS)
 
 test-slow: $(READY) ## Run the others: long ones, and those that need kubectl, Java or the Pub/Sub emulator
-	@$(BIN)/python -m pytest -q -m "($(SLOW)) and not ($(FAULTS) or $(PLANE))" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "($(SLOW)) and not ($(FAULTS) or $(PLANE) or $(TERRAFORM))" $(ARGS)
 
 test-faults: $(READY) ## Fail, lose and delay calls and events in whole lives (minutes)
 	@$(BIN)/python -m pytest -q -m "$(FAULTS) and not $(PLANE)" $(ARGS)
@@ -56,6 +59,12 @@ fuzz: $(READY) ## Look for an entry that the decoding cannot bear: ten minutes, 
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-fuzz.lock
 	@$(BIN)/python -m tests.fuzz.decode --seconds $(SECONDS)
 
+terraform-tools: ## Build the tools of the Terraform tests into a cache (three minutes once; needs Go 1.26)
+	@tests/terraform/build.sh
+
+test-terraform: $(READY) terraform-tools ## Run what needs Terraform: modules, examples, plans
+	@$(BIN)/python -m pytest -q -m "$(TERRAFORM)" $(ARGS)
+
 check: $(READY) ## Lint, types, layers, shell scripts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -65,6 +74,7 @@ check: $(READY) ## Lint, types, layers, shell scripts
 
 docs: $(READY) ## Write the pages that are made from code
 	@$(BIN)/python -c 'from controller.settings.reference import page; print(page(), end="")' > docs/settings.md
+	@$(BIN)/python -m tests.terraform.readme
 
 docs-check: $(READY) ## Run the README's transcript again and compare (times masked)
 	@$(BIN)/python -m pytest -q tests/docs $(ARGS)

@@ -15,6 +15,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "emulator: needs Google's Pub/Sub emulator and Java",
         "kubectl: needs kubectl",
         "controlplane: needs a real Kubernetes control plane (make control-plane)",
+        "terraform: needs Terraform, and Go for the provider of the tests",
         "faults: fails, loses and delays calls and events in whole lives (every test of a file test_faults_*)",
     ):
         config.addinivalue_line("markers", mark)
