@@ -54,7 +54,7 @@ def not_written(names: Names, trouble: str) -> str:
     return (
         f"{LOG_CANARY} cannot be written, so whether entries arrive is not known: {trouble}. The operator's service "
         "account needs logging.logEntries.create (roles/logging.logWriter). Check: "
-        f"`gcloud projects get-iam-policy {names.project} --flatten=bindings[].members "
+        f"`gcloud projects get-iam-policy {names.project} --flatten='bindings[].members' "
         "--filter=bindings.role:roles/logging.logWriter`"
     )
 

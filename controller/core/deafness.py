@@ -91,16 +91,17 @@ def suspicious(evidence: Evidence, limit: float) -> bool:
 
 
 def _by_canary(evidence: Evidence, names: Names, limit: float) -> Verdict | None:
-    if evidence.trouble and evidence.own:
+    if evidence.trouble:
         # What was not written cannot come back. The writer has its own word for it.
-        late = evidence.trouble_for > limit
+        late = evidence.own and evidence.trouble_for > limit
         return _deaf(Reason.CANARY_NOT_WRITTEN, words.not_written(names, evidence.trouble)) if late else None
     if evidence.canary is None or evidence.canary <= limit:
         return None
     if not evidence.own:
         nothing = not _came_since(evidence.anything, evidence.canary, limit)
         return _deaf(Reason.NO_EVENTS, words.nothing(names, limit)) if nothing else None
-    if not evidence.stream.up and evidence.stream.error:
+    if not evidence.stream.up and evidence.stream.error and evidence.stream.down_for > limit * SUSPICIOUS:
+        # A stream that has just been replaced, as streams are, is not to blame.
         return _deaf(Reason.STREAM_DOWN, words.stream_down(names, evidence.stream.error, evidence.stream.code))
     if _came_since(evidence.audit, evidence.canary, limit):
         return _deaf(Reason.CANARY_MISSING, words.canary_missing(names, limit))

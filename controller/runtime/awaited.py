@@ -107,12 +107,13 @@ class Awaited:
         settled = max(own, default=now - grace)
         self._keep(at, [entry for entry in entries if entry.since > settled])
 
-    def restart(self, now: float) -> None:
-        """Nothing could be heard until now: every wait begins anew."""
+    def excuse(self, since: float, now: float) -> None:
+        """Nothing could be heard in between: that time does not count."""
         for entries in self._entries.values():
             for entry in entries:
-                entry.since = now
-                entry.ended = now if entry.ended is not None else None
+                entry.since += now - max(entry.since, since)
+                if entry.ended is not None:
+                    entry.ended += now - max(entry.ended, since)
 
     def forget(self, project: str | None = None) -> None:
         """What was awaited (of this project) was lost for all we know: that the path was broken has been told."""

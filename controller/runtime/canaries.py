@@ -39,9 +39,13 @@ class Canaries:
             del self._out[each]
         return written, lost
 
-    def restart(self, now: float) -> None:
-        """None could come back until now."""
-        self._out = dict.fromkeys(self._out, now)
+    def excuse(self, since: float, now: float) -> None:
+        """None could come back in between: that time does not count."""
+        self._out = {at: written + now - max(written, since) for at, written in self._out.items()}
+
+    def forget(self) -> None:
+        """Those that are out are lost."""
+        self._out.clear()
 
     def oldest(self, now: float) -> float | None:
         """The age of the oldest one that is out, in seconds."""

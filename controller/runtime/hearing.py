@@ -77,8 +77,9 @@ class Hearing:
         self._ways = ways
         self._limit = path.limit.total_seconds()
         self._canaries = Canaries(path.cluster, path.writer)
-        self._holding = Holding(self._limit * SUSPICIOUS)
-        self._canary_came = False
+        self._holding = Holding(self._limit * SUSPICIOUS / 2)
+        #: Projects of which something came (a canary, of the own one) since the stream was known to be down.
+        self._proven: set[str] = set()
         #: When the last audit entry of each project came, and the last entry of any, on the monotonic clock.
         self._audit: dict[str, float] = {}
         self._anything: float | None = None
@@ -118,6 +119,8 @@ class Hearing:
             if event.project in self._verdicts:
                 # Anybody may make up projects; only those of groups are kept.
                 self._audit[event.project] = now
+                if event.project != self._path.project:
+                    self._proven.add(event.project)
             self._awaited.heard(event, now, self._limit / 2)
 
     async def run(self) -> None:
@@ -150,7 +153,7 @@ class Hearing:
             return
         if came[1] >= _OUTAGE:
             self._awaited.forget(self._path.project)
-        self._canary_came = True
+        self._proven.add(self._path.project)
         self._backlog.canary(event, published)
         if self.verdict(self._path.project).reason != Reason.FLOWING:
             self._update()
@@ -161,13 +164,14 @@ class Hearing:
     def _update(self) -> None:
         now = self._clock.monotonic()
         self._note_trouble(now)
-        if self._holding.held_again(now):
-            self._hear_anew(now)
+        if (broken := self._holding.held_again(now)) is not None:
+            self._hear_anew(broken, now)
         self._backlog.check(now, self._limit)
         projects = self._projects()
         for gone in self._verdicts.keys() - projects:
             del self._verdicts[gone]
             self._audit.pop(gone, None)
+            self._proven.discard(gone)
             self._metrics.events_flowing.remove(gone)
             self._awaited.forget(gone)
         for project in projects:
@@ -178,15 +182,20 @@ class Hearing:
             self._troubled = self._troubled if self._troubled is not None else now
         elif self._troubled is not None:
             # What waited to be written is written only now.
+            self._canaries.excuse(self._troubled, now)
             self._troubled = None
-            self._canaries.restart(now)
 
-    def _hear_anew(self, now: float) -> None:
+    def _hear_anew(self, broken: float, now: float) -> None:
         """The stream is held again: what was published meanwhile comes now, or is gone with the subscription."""
-        self._canaries.restart(now)
-        self._awaited.restart(now)
+        self._canaries.excuse(broken, now)
+        self._awaited.excuse(broken, now)
         if self._holding.was_missing:
+            self._canaries.forget()
             self._awaited.forget()
+        if any(verdict.reason == Reason.STREAM_DOWN for verdict in self._verdicts.values()):
+            # That it is held is no proof that something comes.
+            self._proven.clear()
+            self._write(now)
 
     def _tell(self, project: str, verdict: Verdict, now: float) -> None:
         before = self._verdicts.get(project)
@@ -215,7 +224,7 @@ class Hearing:
             own=own,
             stream=self._holding.seen(now),
             canary=self._canaries.oldest(now),
-            proven=self._canary_came if own else audit is not None,
+            proven=project in self._proven,
             trouble=self._ways.trouble(),
             trouble_for=now - self._troubled if self._troubled is not None else 0.0,
             audit=None if audit is None else now - audit,

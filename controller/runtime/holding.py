@@ -47,19 +47,19 @@ class Holding:
         """Something came through."""
         self._came = True
 
-    def held_again(self, now: float) -> bool:
-        """Whether it is held again, told once."""
+    def held_again(self, now: float) -> float | None:
+        """Since when it was not held, told once when it is again; None otherwise."""
         if self._broken is None or not self._is_held(now):
-            return False
+            return None
         self._broken = None
-        return True
+        return self._broken_at
 
     def seen(self, now: float) -> Stream:
         """For the judge."""
         if self._broken is None:
             return Stream(up=self._state.connected)
-        code, failures = self._broken.code, self._broken.failures
-        refused = not self._state.connected and code in _REFUSALS and failures >= _TWICE
+        code = self._broken.code
+        refused = code in _REFUSALS and self._broken.failures >= _TWICE
         return Stream(up=False, down_for=now - self._broken_at, error=self._broken.error, code=code, refused=refused)
 
     def _is_held(self, now: float) -> bool:

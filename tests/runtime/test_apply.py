@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -307,3 +307,31 @@ async def test_a_bug_is_no_outcome() -> None:
     acting.world.cluster.fail("cordon_node", ValueError("a bug"))
     with pytest.raises(ValueError, match="a bug"):
         await acting.apply(Cordon(make_instance().name, "n1", MARK))
+
+
+MIG: Final = make_ref(Kind.MIG)
+
+
+async def awaited_after(acting: Acting, *actions: Action) -> list[str]:
+    """Of which mutations an entry must come now."""
+    await acting.apply(*actions)
+    return [missed.what for missed in acting.world.env.knowledge.awaited.missed(MIG.project, 1e9)]
+
+
+async def test_an_accepted_mutation_must_come_back_as_an_entry() -> None:
+    acting = Acting()
+    acting.world.env.knowledge.unsent.add("r1")
+    assert await awaited_after(acting, InsertResource(MIG, {}, "r1")) == [f"insert of {MIG.path}"]
+    acting = Acting()
+    assert await awaited_after(acting, DeleteResource(MIG, "r2")) == [f"delete of {MIG.path}"]
+
+
+async def test_a_request_that_is_sent_again_makes_no_other_entry() -> None:
+    # After a lost answer, or a restart: the entry of the first time has come already, for all we know.
+    assert await awaited_after(Acting(), InsertResource(MIG, {}, "r1")) == []
+
+
+async def test_a_refused_mutation_has_no_operation_to_be_told_of() -> None:
+    acting = Acting()
+    acting.world.cloud.fail("delete", Rejected("no", "403"))
+    assert await awaited_after(acting, DeleteResource(MIG, "r1")) == []

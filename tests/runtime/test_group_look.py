@@ -197,6 +197,20 @@ async def test_a_resync_that_finds_what_no_event_told_counts_it() -> None:
     await life.look(wake(Scope.MIG | Scope.SPEC, kind="resync"))
     drift = life.env.metrics.registry.get_sample_value("tpu_resync_drift_total", {"kind": "instances"})
     assert (drift, life.ready) == (1, ("False", "InstanceLost"))
+    (missed,) = life.env.knowledge.awaited.missed(REF.project, 1e9)
+    assert missed.what == f"what became of projects/{REF.project}/zones/{REF.location}/instances/{vm('aaaa')}"
+
+
+async def test_a_vm_on_its_way_that_a_resync_finds_running_is_no_drift_because_no_entry_says_running() -> None:
+    life = Life()
+    life.vm_is("aaaa", "1001")
+    life.mig({"running": 1, "provisioning": 1})
+    await life.look(wake(Scope.ALL))
+    life.vm_is("bbbb", "1002")
+    life.mig({"running": 2})
+    await life.look(wake(Scope.MIG | Scope.SPEC, kind="resync"))
+    assert life.env.metrics.registry.get_sample_value("tpu_resync_drift_total", {"kind": "instances"}) is None
+    assert life.env.knowledge.awaited.missed(REF.project, 1e9) == ()
 
 
 async def test_an_event_that_names_a_vm_reads_this_one() -> None:

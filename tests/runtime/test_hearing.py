@@ -205,8 +205,8 @@ async def test_a_stream_that_is_refused_twice_is_told_at_once_with_its_cause(
         assert (ears.reason, ears.flowing()) == ("StreamDown", 0)
         assert command in ears.verdict.message
         ears.hearing.stream(UP)
-        await asyncio.sleep(21)
-    assert ears.reasons == ["Flowing", "StreamDown", "Flowing"]
+        await asyncio.sleep(25)
+    assert ears.reasons == ["Flowing", "StreamDown", "AwaitingFirstEvent", "Flowing"]
     assert ears.metrics.registry.get_sample_value("tpu_subscriber_up") == 1
 
 
@@ -233,7 +233,7 @@ async def test_what_was_lost_with_a_subscription_is_not_missed_when_there_is_one
         ears.lost = lambda _: False
         ears.hearing.stream(UP)
         await asyncio.sleep(1000)
-    assert ears.reasons == ["Flowing", "StreamDown", "Flowing"]
+    assert ears.reasons == ["Flowing", "StreamDown", "AwaitingFirstEvent", "Flowing"]
 
 
 async def test_what_was_lost_in_an_outage_of_the_sink_is_not_missed_after_it(ears: Listening) -> None:

@@ -82,6 +82,33 @@ async def test_ninety_seconds_late_and_one_in_three_lost_at_once() -> None:
     assert set(ears.reasons) == {"Flowing"}
 
 
+async def test_a_stream_that_is_replaced_now_and_then_hides_no_deafness_and_ends_none() -> None:
+    ears = connected()
+    async with ears.running():
+        await asyncio.sleep(10)
+        ears.lost = all_lost
+        for _ in range(60):
+            ears.hearing.stream(down("the stream ended; reconnecting", ""))
+            await asyncio.sleep(1)
+            ears.hearing.stream(UP)
+            await asyncio.sleep(50)
+    assert ears.reasons == ["Flowing", "NoEvents"]
+
+
+async def test_a_subscription_that_is_there_again_is_believed_when_something_comes() -> None:
+    ears = connected()
+    async with ears.running():
+        await asyncio.sleep(10)
+        ears.hearing.stream(down("it does not exist", "NOT_FOUND", failures=2))
+        ears.lost = all_lost
+        await asyncio.sleep(100)
+        ears.hearing.stream(UP)
+        await asyncio.sleep(100)
+        assert ears.reasons == ["Flowing", "StreamDown", "AwaitingFirstEvent"]
+        await asyncio.sleep(100)
+    assert ears.reasons == ["Flowing", "StreamDown", "AwaitingFirstEvent", "NoEvents"]
+
+
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_stream_that_flaps_and_delivers_is_no_deafness(seed: int) -> None:
     ears = connected()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -313,3 +313,22 @@ async def test_closing_ends_those_that_wait_for_their_rate_or_for_a_worker() -> 
     await asyncio.sleep(0.5)
     await boxes.close(grace=1)
     assert (looks.names, tasks()) == ([{"a"}], set())
+
+
+async def test_the_oldest_event_is_known_while_its_look_waits_runs_or_has_failed() -> None:
+    recorder = Recorder(RuntimeError("broken"), seconds=1)
+    boxes = open_boxes(recorder)
+
+    def seen() -> tuple[datetime | None, float]:
+        return boxes.oldest_event, boxes.saturation
+
+    assert seen() == (None, 0)
+    boxes.post(ONE, wake())
+    assert seen() == (None, 0)
+    event = Cause("instance.deleted", BEGINNING - timedelta(seconds=9), "key")
+    boxes.post(OTHER, Wake(Scope.INSTANCES, Cause("spec", BEGINNING), {"vm": event}))
+    assert seen() == (event.at, 0)
+    await asyncio.sleep(0.5)
+    assert seen() == (event.at, 1)
+    await asyncio.sleep(30)
+    assert seen() == (None, 0)
