@@ -118,7 +118,14 @@ def assemble(settings: Settings, env: Env, records: CloudLogging) -> Parts:
     )
     mailboxes = Mailboxes(Reconciler(env, groups, children).look, env.clock, env.jitter, limits)
     dispatch = Dispatch(env, mailboxes.post, mailboxes.forget)
-    intake = Intake(env.knowledge, hearing, mailboxes.post, env.clock, env.metrics)
+    intake = Intake(
+        env.knowledge,
+        hearing,
+        mailboxes.post,
+        env.clock,
+        env.metrics,
+        last_attempt=settings.max_delivery_attempts,
+    )
     env.metrics.oldest_event.set_function(backlog.age)
     env.metrics.saturation.set_function(lambda: mailboxes.saturation)
     env.metrics.waiting.set_function(lambda: mailboxes.waiting)

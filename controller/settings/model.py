@@ -146,6 +146,9 @@ class Settings(BaseSettings):
 
     canary_interval: Duration = _seconds(_EVENTS, 300, "How often the operator sends itself an entry along the path.")
     deaf_limit: Duration = _seconds(_EVENTS, 120, "An entry that must come and has not come for so long means: deaf.")
+    max_delivery_attempts: Annotated[int, Field(ge=5, le=100)] = _knob(
+        _EVENTS, 5, "After so many attempts the subscription hands what cannot be read to its dead-letter topic."
+    )
     max_outstanding_messages: Annotated[int, Field(ge=1, le=100_000)] = _knob(
         _EVENTS, 1000, "Messages that Pub/Sub may have sent and not got an answer for."
     )

@@ -37,6 +37,12 @@ class Deafness:
         self.subscription = stage.ready["env"]["TPU_NODE_GROUP_SUBSCRIPTION"]
         self.named: dict[str, float] = {}
 
+    async def starts(self, **settings: Any) -> None:
+        """An operator with good ears."""
+        endpoint = f"127.0.0.1:{self.wire.port}"
+        named = IMPATIENT | CANARIES | {"deaf_resync_interval": "1s", "pubsub_endpoint": endpoint} | settings
+        await self.stage.start_operator(**named)
+
     async def says(self) -> Json:
         """EventsFlowing of the group."""
         return await self.stage.condition("TPUNodeGroup", "default", "singles", "EventsFlowing")
@@ -90,12 +96,10 @@ async def deafness(folder: Path) -> AsyncIterator[Deafness]:
         async with grpc.aio.insecure_channel(f"{host}:{port}") as channel:
             pubsub = SubscriberAsyncClient(transport=SubscriberGrpcAsyncIOTransport(channel=channel))
             try:
-                await stage.start_operator(
-                    **IMPATIENT, **CANARIES, deaf_resync_interval="1s", pubsub_endpoint=f"127.0.0.1:{wire.port}"
-                )
+                made = Deafness(stage, wire, pubsub)
+                await made.starts()
                 await stage.cluster.create(SINGLES)
                 await until_ready(stage, "singles")
-                made = Deafness(stage, wire, pubsub)
                 await made.hears()
                 yield made
             finally:
@@ -201,3 +205,25 @@ def _reads(stage: Bench, before: Any) -> Callable[[], Awaitable[int]]:
 
 def _ready(stage: Bench) -> Callable[[], Awaitable[Json]]:
     return lambda: stage.condition("TPUNodeGroup", "default", "singles")
+
+
+@pytest.mark.slow
+async def test_whoever_leads_next_hears_at_once_and_is_never_called_deaf(tmp_path: Path) -> None:
+    async with deafness(tmp_path) as ears:
+        stage, since = ears.stage, (await ears.says())["lastTransitionTime"]
+        for takes_over in ("the same Pod", "another Pod"):
+            await stage.kill_operator()
+            # What was written and not taken before the change comes to the next one.
+            await asyncio.sleep(2)
+            await ears.starts(identity=takes_over.replace(" ", "-"))
+            before = await stage.control.calls()
+            await until("canaries of its own", _canaries(stage, before), lambda seen: seen >= 12, 40)
+            told = await ears.says()
+            assert (told["reason"], told["lastTransitionTime"]) == ("Flowing", since)
+
+
+def _canaries(stage: Bench, before: Any) -> Callable[[], Awaitable[int]]:
+    async def look() -> int:
+        return (await stage.control.calls()).since(before).count("LoggingServiceV2.WriteLogEntries")
+
+    return look
