@@ -126,8 +126,14 @@ class Hearing:
     async def run(self) -> None:
         """Send canaries and judge, until cancelled."""
         written = -float("inf")
+        checked = self._clock.monotonic()
         while True:
             now = self._clock.monotonic()
+            if now - checked > self._limit * SUSPICIOUS:
+                # This process was stopped, or had no time: what came meanwhile could not be taken.
+                self._canaries.excuse(checked, now)
+                self._awaited.excuse(checked, now)
+            checked = now
             if now - written >= self._pause(now):
                 written = now
                 self._write(now)

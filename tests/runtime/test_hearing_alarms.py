@@ -135,6 +135,18 @@ async def test_the_canary_of_the_leader_before_proves_nothing_for_the_next() -> 
     assert ears.reasons == ["NoEvents"]
 
 
+async def test_a_process_that_was_stopped_for_a_while_takes_what_came_before_it_judges() -> None:
+    ears = connected()
+    async with ears.running():
+        await asyncio.sleep(299)
+        ears.inserts()
+        await asyncio.sleep(1.5)
+        # A canary and a mutation are out. Time passes, and nobody runs.
+        ears.clock.advance(1000)
+        await asyncio.sleep(300)
+    assert ears.reasons == ["Flowing"]
+
+
 async def test_a_restart_expects_nothing_of_the_process_before() -> None:
     before = connected()
     async with before.running():

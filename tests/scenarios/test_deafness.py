@@ -14,7 +14,7 @@ from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcAsyncI
 from simulator.logging.sink_filter import sink_filter
 from tests.scenarios.faults import HURRY, IMPATIENT, SINGLES, SLICE, compute, until_ready
 from tests.scenarios.groups import Json
-from tests.scenarios.harness import Bench, bench, until
+from tests.scenarios.harness import Bench, bench, log_lines, until
 from tests.scenarios.wire import Wire
 
 #: What the operator is held to, in seconds from the break to the condition.
@@ -46,6 +46,10 @@ class Deafness:
     async def says(self) -> Json:
         """EventsFlowing of the group."""
         return await self.stage.condition("TPUNodeGroup", "default", "singles", "EventsFlowing")
+
+    async def slice(self) -> Json | None:
+        """The group that comes and goes."""
+        return await self.stage.cluster.get("TPUNodeGroup", "default", "slice")
 
     async def hears(self) -> None:
         """Until it does."""
@@ -149,11 +153,7 @@ async def test_each_cause_of_deafness_is_named_in_time_and_ends_with_it(tmp_path
             lambda: ears.with_a_slice(filter=WITHOUT_ACTIVITY),
             lambda: ears.without_a_slice(filter=None),
         )
-        await until(
-            "the slice to be gone",
-            lambda: ears.stage.cluster.get("TPUNodeGroup", "default", "slice"),
-            lambda s: s is None,
-        )
+        await until("the slice to be gone", ears.slice, lambda seen: seen is None)
         await ears.names(
             "a sink above that intercepts",
             "ActivityMissing",
@@ -205,6 +205,26 @@ def _reads(stage: Bench, before: Any) -> Callable[[], Awaitable[int]]:
 
 def _ready(stage: Bench) -> Callable[[], Awaitable[Json]]:
     return lambda: stage.condition("TPUNodeGroup", "default", "singles")
+
+
+@pytest.mark.slow
+async def test_a_bad_path_is_not_a_broken_one(tmp_path: Path) -> None:
+    async with deafness(tmp_path) as ears:
+        stage = ears.stage
+        for nth in range(3, 90, 3):
+            await stage.control("POST", "faults", {"event": "canary.canary", "effect": "drop", "nth": nth})
+        await stage.control("POST", "faults", {"event": "*", "effect": "delay", "ms": 2500, "nth": "every"})
+        await stage.cluster.create(SLICE)
+        await until_ready(stage, "slice")
+        for _ in range(4):
+            # The stream is cut, again and again.
+            await ears.wire.cut()
+            await ears.wire.mend()
+            await asyncio.sleep(3)
+        await stage.cluster.delete("TPUNodeGroup", "default", "slice")
+        await until("the slice to be gone", ears.slice, lambda seen: seen is None)
+        assert stage.operator is not None
+        assert [line for line in log_lines(stage.operator.log) if line.get("event") == "events do not arrive"] == []
 
 
 @pytest.mark.slow
