@@ -6,7 +6,7 @@ import typer
 
 from controller.cli.errors import CommandError
 from controller.cli.values import choice, choices, whole_number
-from controller.cli.world_options import PubSubOption, SeedOption
+from controller.cli.world_options import ControlPlaneOption, PubSubOption, SeedOption
 from controller.demo.options import NO_ACCOUNT, SERVICE_ACCOUNT, BadOptionError, DemoOptions, PubSub, Scenario
 
 
@@ -22,6 +22,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end, nothing else.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the group up and say how to use kubectl.")] = False,
     pubsub: PubSubOption = PubSub.EMBEDDED,
+    control_plane: ControlPlaneOption = "embedded",
     node_service_account: Annotated[
         str,
         typer.Option(metavar="EMAIL|none", help="Service account of the VMs; with none they cannot report their boot."),
@@ -36,6 +37,7 @@ def command(
             json=json,
             keep=keep,
             pubsub=pubsub,
+            control_plane=control_plane,
             node_service_account="" if node_service_account == NO_ACCOUNT else node_service_account,
             seed=seed,
         )

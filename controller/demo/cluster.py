@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from kubernetes.aio import client, config, watch
 
 from controller.api.base import Json
 from controller.api.constants import GROUP, LABEL_TOKEN_INSTANCE_ID, VERSION
-from controller.demo.options import GROUP_NAME, NAMESPACE
+from controller.demo.options import GROUP_NAME, NAMESPACE, ControlPlane
 from controller.demo.witness import Witness
 
 _PLURAL: Final = "tpunodegroups"
@@ -23,6 +24,7 @@ class Cluster:
     """One user's connection."""
 
     def __init__(self, api: client.ApiClient) -> None:
+        self._api = api
         self._core = client.CoreV1Api(api)
         self._custom = client.CustomObjectsApi(api)
         self._leases = client.CoordinationV1Api(api)
@@ -34,6 +36,14 @@ class Cluster:
     async def delete(self) -> None:
         """Delete the group, in the background."""
         await self._custom.delete_namespaced_custom_object(GROUP, VERSION, NAMESPACE, _PLURAL, GROUP_NAME)
+
+    async def control_plane(self) -> ControlPlane:
+        """Where it is, as VMs are told."""
+        version = await client.VersionApi(self._api).get_code()
+        server = urlsplit(self._api.configuration.host)
+        assert server.hostname is not None
+        assert server.port is not None
+        return ControlPlane(f"{version.major}.{version.minor}", server.hostname, server.port)
 
     async def leader(self, namespace: str) -> str:
         """Who holds a Lease in the operator's namespace; "" when nobody does."""

@@ -107,7 +107,13 @@ class _Performance:
         self._narrator = Narrator(scene.control, screen, self._clock.now)
         self._witness = Witness(self._clock.now, self._narrator.ready, self._narrator.node, self._narrator.gone)
         self._story = Story(
-            options, scene.cluster, scene.control, self._witness, self._narrator.say, self._clock.monotonic
+            options,
+            scene.control_plane,
+            scene.cluster,
+            scene.control,
+            self._witness,
+            self._narrator.say,
+            self._clock.monotonic,
         )
 
     async def play(self) -> Report:

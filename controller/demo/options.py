@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
 from controller.api.constants import API_VERSION
@@ -49,6 +50,15 @@ class BadOptionError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class ControlPlane:
+    """Where VMs join: its version as `1.34`, and its address and port."""
+
+    version: str
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
 class DemoOptions:
     """A demo, as asked for. Raises BadOptionError for a number of nodes that no topology has, and for a wrong email."""
 
@@ -57,6 +67,8 @@ class DemoOptions:
     json: bool = False
     keep: bool = False
     pubsub: PubSub = PubSub.EMBEDDED
+    #: embedded, real, or the path of an administrator's kubeconfig.
+    control_plane: str | Path = "embedded"
     #: "" for none.
     node_service_account: str = SERVICE_ACCOUNT
     seed: int = 1
@@ -95,8 +107,8 @@ class DemoOptions:
         """Spot VMs are preempted; on-demand slices are what Compute Engine restarts (facts: GCE 6.2)."""
         return ProvisioningModel.SPOT if self.scenario is Scenario.PREEMPT else ProvisioningModel.STANDARD
 
-    def manifest(self) -> dict[str, Any]:
-        """The TPUNodeGroup to apply."""
+    def manifest(self, joins: ControlPlane) -> dict[str, Any]:
+        """The TPUNodeGroup to apply. `joins`: the control plane that its VMs join."""
         return {
             "apiVersion": API_VERSION,
             "kind": "TPUNodeGroup",
@@ -109,7 +121,11 @@ class DemoOptions:
                 "topology": self.topology,
                 "targetSizePolicyMode": self.mode.value,
                 "instanceConfig": {"machineType": MACHINE, "provisioningModel": self.model.value},
-                "bootstrapKubernetes": {"version": "1.34", "controlPlaneIP": "10.128.0.2"},
+                "bootstrapKubernetes": {
+                    "version": joins.version,
+                    "controlPlaneIP": joins.address,
+                    "controlPlanePort": joins.port,
+                },
             },
         }
 

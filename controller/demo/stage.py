@@ -13,7 +13,7 @@ from typing import Final
 from controller.api.constants import CONTROLLER_NAMESPACE
 from controller.demo.cluster import Cluster, connect
 from controller.demo.control import Control
-from controller.demo.options import DemoOptions
+from controller.demo.options import ControlPlane, DemoOptions
 from controller.demo.processes import Child, ProcessError, start
 from controller.settings import ENV_PREFIX, env_name
 
@@ -21,6 +21,8 @@ IDENTITY: Final = "demo-operator"
 _PROGRAM: Final = (sys.executable, "-m", "controller.cli")
 #: How long each of the two may take to be ready, in seconds.
 _START: Final = 45.0
+#: The same, where a control plane is started first.
+_START_OF_REAL: Final = 150.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Stage:
     operator: Child
     control: Control
     cluster: Cluster
+    control_plane: ControlPlane
     kubeconfig: Path
 
 
@@ -41,11 +44,15 @@ async def stage(options: DemoOptions, folder: Path, say: Callable[[str], None]) 
     # A process that is ended while it starts cannot clean up; what it leaves goes with the folder.
     inherited["TMPDIR"] = str(folder)
     async with AsyncExitStack() as stack:
-        say("Starting the simulated Google Cloud and Kubernetes ...")
+        kubernetes = "Kubernetes" if options.control_plane == "embedded" else "a real Kubernetes control plane"
+        say(f"Starting the simulated Google Cloud and {kubernetes} ...")
         command = [*_PROGRAM, "simulator", "--seed", str(options.seed), "--pubsub", options.pubsub]
+        command += ["--control-plane", str(options.control_plane)]
         simulator = await start("simulator", command, inherited, folder / "simulator.log", read=True)
         stack.push_async_callback(simulator.stop)
-        ready = json.loads(await simulator.first_line(_START))
+        ready = json.loads(
+            await simulator.first_line(_START if options.control_plane == "embedded" else _START_OF_REAL)
+        )
         say("They are up. Starting the operator ...")
         environment = {**inherited, **ready["env"], **_settings(options)}
         operator = await start("operator", [*_PROGRAM, "run"], environment, folder / "operator.log")
@@ -55,7 +62,7 @@ async def stage(options: DemoOptions, folder: Path, say: Callable[[str], None]) 
         cluster = await stack.enter_async_context(connect(kubeconfig))
         await _until_it_leads(cluster, operator)
         say("It is up and leads.")
-        yield Stage(simulator, operator, control, cluster, kubeconfig)
+        yield Stage(simulator, operator, control, cluster, await cluster.control_plane(), kubeconfig)
 
 
 def _settings(options: DemoOptions) -> Mapping[str, str]:

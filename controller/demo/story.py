@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from controller.demo.options import MACHINE, ZONE, DemoOptions, Scenario
+from controller.demo.options import MACHINE, ZONE, ControlPlane, DemoOptions, Scenario
 from controller.demo.witness import Witness
 
 #: How long anything that must happen may take, in seconds.
@@ -44,6 +44,7 @@ class Story:
     """One run of a scenario. `say`: a line of the user's or of fate's."""
 
     options: DemoOptions
+    joins: ControlPlane
     user: User
     fate: Fate
     witness: Witness
@@ -111,7 +112,7 @@ class Story:
         shape = f"{options.nodes} {hosts} {MACHINE}, {options.topology}, {options.mode}, {options.model}"
         self._applied = self.steady()
         self.say(f"you apply a TPUNodeGroup: {shape}")
-        await self.user.apply(options.manifest())
+        await self.user.apply(options.manifest(self.joins))
 
     async def _see_ready(self) -> None:
         await self._see("Ready=True", lambda seen: seen.ready.status == "True")

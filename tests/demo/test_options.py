@@ -3,7 +3,7 @@
 import pytest
 
 from controller.api.topology import check_topology
-from controller.demo.options import MACHINE, BadOptionError, DemoOptions, Scenario
+from controller.demo.options import MACHINE, BadOptionError, ControlPlane, DemoOptions, Scenario
 
 
 def test_a_slice_has_the_most_cubic_topology_of_its_hosts() -> None:
@@ -31,8 +31,13 @@ def test_single_hosts_may_be_any_number_that_a_group_holds() -> None:
 @pytest.mark.parametrize("scenario", list(Scenario))
 @pytest.mark.parametrize("nodes", [1, 2, 64])
 def test_every_group_that_the_demo_applies_is_legal(scenario: Scenario, nodes: int) -> None:
-    spec = DemoOptions(scenario, nodes).manifest()["spec"]
+    spec = DemoOptions(scenario, nodes).manifest(ControlPlane("1.36", "127.0.0.1", 6443))["spec"]
     checked = check_topology(
         spec["instanceConfig"]["machineType"], spec["topology"], spec["nodeCount"], spec["targetSizePolicyMode"]
     )
     assert checked is None
+    assert spec["bootstrapKubernetes"] == {
+        "version": "1.36",
+        "controlPlaneIP": "127.0.0.1",
+        "controlPlanePort": 6443,
+    }

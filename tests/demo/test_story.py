@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from controller.demo import story as module
-from controller.demo.options import DemoOptions, Scenario
+from controller.demo.options import ControlPlane, DemoOptions, Scenario
 from controller.demo.story import Story, StoryError
 from controller.demo.witness import Witness
 from tests.demo.builders import at
 
 Change = Callable[["Stage"], None]
+JOINS = ControlPlane("1.34", "10.128.0.2", 6443)
 
 
 def ready(status: str, reason: str = "Ready") -> Change:
@@ -80,7 +81,9 @@ class Stage:
 
 def story(stage: Stage, scenario: Scenario) -> Story:
     seconds = iter(range(1000))
-    return Story(DemoOptions(scenario), stage, stage, stage.witness, stage.said.append, lambda: float(next(seconds)))
+    return Story(
+        DemoOptions(scenario), JOINS, stage, stage, stage.witness, stage.said.append, lambda: float(next(seconds))
+    )
 
 
 @pytest.fixture
