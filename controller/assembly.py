@@ -124,6 +124,7 @@ def assemble(settings: Settings, env: Env, records: CloudLogging) -> Parts:
         mailboxes.post,
         env.clock,
         env.metrics,
+        env.may_act,
         last_attempt=settings.max_delivery_attempts,
     )
     env.metrics.oldest_event.set_function(backlog.age)

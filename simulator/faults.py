@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from simulator.seams import Json, PlannedFault
 
 CallEffect: TypeAlias = Literal["error-before", "error-after", "latency", "hold-after"]
-EventEffect: TypeAlias = Literal["drop", "duplicate", "delay", "swap"]
+EventEffect: TypeAlias = Literal["drop", "duplicate", "delay", "swap", "hold"]
 
 #: HTTP status of each gRPC status (google.rpc.Code's own mapping); a fault may name either.
 _HTTP_OF_GRPC = {
@@ -96,6 +96,14 @@ class EventFault(_Fault):
 
     event: str = ""
     effect: EventEffect = "drop"
+    #: How the name of the event's resource begins; "" is any.
+    of: str = ""
+    #: What is done when the fault is deleted.
+    when_deleted: list[Callable[[], None]] = field(default_factory=list)
+
+    def meets(self, names: Sequence[str], resource: str) -> bool:
+        """Whether it is for an event of these names and this resource."""
+        return self.event in names and resource.startswith(self.of)
 
 
 class Faults:
@@ -115,9 +123,9 @@ class Faults:
         fault = due[0]
         return PlannedFault(fault.effect, fault.code, fault.milliseconds, fault.release)
 
-    def next_event(self, names: Sequence[str]) -> EventFault | None:
-        """Count this event, which goes by any of these names; the fault that has its turn now, if any."""
-        due = [fault for fault in self._events.values() if fault.event in names and fault.turn()]
+    def next_event(self, names: Sequence[str], resource: str = "") -> EventFault | None:
+        """Count this event of a resource, which goes by any of these names; the fault that has its turn now, if any."""
+        due = [fault for fault in self._events.values() if fault.meets(names, resource) and fault.turn()]
         return due[0] if due else None
 
     def plan(self, body: Any) -> Json:
@@ -132,15 +140,21 @@ class Faults:
             fault.shown() | {"method": fault.method, "effect": fault.effect, "code": fault.code}
             for fault in self._calls.values()
         ]
-        events = [fault.shown() | {"event": fault.event, "effect": fault.effect} for fault in self._events.values()]
+        events = [
+            fault.shown() | {"event": fault.event, "effect": fault.effect} | ({"of": fault.of} if fault.of else {})
+            for fault in self._events.values()
+        ]
         return calls + events
 
     def delete(self, fault_id: str) -> bool:
-        """Delete one; releases the call that it holds. False when there is none of this id."""
+        """Delete one; releases the call or the event that it holds. False when there is none of this id."""
         if call := self._calls.pop(fault_id, None):
             call.deleted.set()
             return True
-        return self._events.pop(fault_id, None) is not None
+        event = self._events.pop(fault_id, None)
+        for release in event.when_deleted if event else ():
+            release()
+        return event is not None
 
     def clear(self) -> int:
         """Delete all; returns how many there were."""
@@ -163,15 +177,17 @@ class Faults:
         return self._shown(fault.id)
 
     def _plan_event(self, body: Json) -> Json:
-        _check_keys(body, {"event", "nth", "effect", "ms"})
+        _check_keys(body, {"event", "nth", "effect", "ms", "of"})
         event, effect = body["event"], _one_of(body, "effect", get_args(EventEffect))
+        if not isinstance(of := body.get("of", ""), str):
+            raise FaultError(f'"of" is {of!r}; it must be how the name of the event\'s resource begins')
         if not isinstance(event, str) or not self._known_event(event):
             raise FaultError(
                 f'"event" is {event!r}; it must be <resource>.<kind> as "events decode" names them '
                 "(instance.inserted, group.deleted, canary.canary, ...), where wanted with the phase or the step of a "
                 "bootstrap (instance.inserted.last, instance.bootstrap.booted), or * for any"
             )
-        fault = EventFault(self._id(), _nth(body), _milliseconds(body), 0, 0, event, cast("EventEffect", effect))
+        fault = EventFault(self._id(), _nth(body), _milliseconds(body), 0, 0, event, cast("EventEffect", effect), of)
         self._events[fault.id] = fault
         return self._shown(fault.id)
 

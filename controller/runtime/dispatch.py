@@ -56,7 +56,9 @@ class Dispatch:
         kind = "deletion" if deleting else "spec" if self._listed else "start"
         self._post(key, Wake(scope, self._cause(kind)))
         if owner is not None:
-            self._post(owner, Wake(Scope.SPEC, self._cause("spec")))
+            # Without its MIG a group has no VMs: one that is seen after its group brings those that it has by now.
+            brings_vms = change.new and key.kind is Kind.MIG
+            self._post(owner, Wake(Scope.SPEC | (Scope.MIG if brings_vms else Scope.NONE), self._cause("spec")))
 
     def node(self, old: NodeView | None, new: NodeView | None) -> None:
         """A Node came, changed or went."""

@@ -1,7 +1,8 @@
 """From a delivered message to a wake in a mailbox: decode, route, post, ack. Synchronous and quick.
 
 Acked when the wake is safe in the mailbox: from then on retries are the mailbox's, and a crash is covered by the resync
-at start. One message never costs another anything.
+at start. One message never costs another anything. A replica that may not act (any more) takes nothing: the one that may
+has perhaps looked already, and would not hear of it.
 """
 
 from collections import OrderedDict
@@ -14,8 +15,9 @@ from controller.core.model import Key, Wake
 from controller.core.route import Route, is_ours, route
 from controller.runtime.hearing import Hearing
 from controller.runtime.knowledge import Knowledge
+from controller.runtime.leadership import NotLeader
 from controller.runtime.metrics import Metrics
-from controller.runtime.ports import Clock
+from controller.runtime.ports import Clock, MayAct
 from sinks.intake.delivery import Answer, Delivery
 from sinks.intake.entry import decode
 from sinks.intake.events import Event, EventKind, Ignored, Resource, Unreadable, moment
@@ -36,6 +38,7 @@ class Intake:
         post: Callable[[Key, Wake], None],
         clock: Clock,
         metrics: Metrics,
+        may_act: MayAct,
         *,
         last_attempt: int = 5,
     ) -> None:
@@ -44,6 +47,7 @@ class Intake:
         self._post = post
         self._clock = clock
         self._metrics = metrics
+        self._may_act = may_act
         self._last_attempt = last_attempt
         self._handled: OrderedDict[str, None] = OrderedDict()
 
@@ -62,6 +66,10 @@ class Intake:
 
     def _refused(self, delivery: Delivery) -> str:
         """Why it must come again; "" when it need not."""
+        try:
+            self._may_act()
+        except NotLeader:
+            return "not leading"
         match decode(delivery.data):
             case Unreadable(reason):
                 return self._unreadable(delivery, reason)

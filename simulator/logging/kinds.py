@@ -10,7 +10,7 @@ from typing import Final
 from controller.api.constants import LOG_BOOTSTRAP, LOG_CANARY
 from simulator.seams import Json
 
-__all__ = ["ANY", "OF_INSTANCE", "event_names", "known_event"]
+__all__ = ["ANY", "OF_INSTANCE", "event_names", "known_event", "resource_of"]
 
 #: Every entry goes by this name too.
 ANY: Final = "*"
@@ -67,6 +67,12 @@ def event_names(entry: Json) -> tuple[str, ...]:
     elif kind is None:
         kind = "changed"
     return (f"{resource}.{kind}", f"{resource}.{kind}.{_phase(entry)}", ANY) if kind else (ANY,)
+
+
+def resource_of(entry: Json) -> str:
+    """The name of the resource that an entry is about, "" where it names none."""
+    named = (entry.get("protoPayload") or {}).get("resourceName") or (entry.get("jsonPayload") or {}).get("instance")
+    return str(named or "").rpartition("/")[2]
 
 
 def known_event(name: str) -> bool:

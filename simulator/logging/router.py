@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from simulator.clock import log_time
 from simulator.event_path import EventPath
 from simulator.faults import EventFault, Faults
-from simulator.logging.kinds import ANY, event_names
+from simulator.logging.kinds import ANY, event_names, resource_of
 from simulator.logging.latency import Latency
 from simulator.logging.records import LogRecord, LogRecords, key_of
 from simulator.pubsub.topic import EventTopic
@@ -44,8 +44,8 @@ class LogRouter:
         self._path = path or EventPath()
         self._random = random.Random(f"insert ids {seed}")
         self._timers: set[asyncio.TimerHandle] = set()
-        #: Swapped entries whose time has come and that wait to be passed.
-        self._held: list[LogRecord] = []
+        #: Swapped entries whose time has come and that wait to be passed, and whose entries may pass them.
+        self._held: list[tuple[LogRecord, str]] = []
         self.records = LogRecords()
 
     def write(self, entry: Json) -> None:
@@ -59,7 +59,7 @@ class LogRouter:
         record = LogRecord(key_of(stamped), event, body, self._path.admits(stamped))
         self.records.add(record)
         if record.admitted:
-            self._route(record, stamped, delay, self._faults.next_event(names))
+            self._route(record, stamped, delay, self._faults.next_event(names, resource_of(stamped)))
 
     def close(self) -> None:
         """Publish nothing more."""
@@ -68,35 +68,41 @@ class LogRouter:
         self._timers.clear()
 
     def _route(self, record: LogRecord, entry: Json, delay: float, fault: EventFault | None) -> None:
-        record.fault = fault.effect if fault else ""
-        extra = fault.milliseconds / 1000 if fault else 0.0
-        match record.fault:
+        of = resource_of(entry)
+        if fault is None:
+            self._later(delay, lambda: self._pass(record, of))
+            return
+        record.fault = fault.effect
+        extra = fault.milliseconds / 1000
+        match fault.effect:
             case "drop":
                 return
+            case "hold":
+                fault.when_deleted.append(lambda: self._pass(record, of))
             case "swap":
-                self._later(delay, lambda: self._hold(record, extra or _SWAP_SECONDS))
+                self._later(delay, lambda: self._hold(record, fault.of, extra or _SWAP_SECONDS))
             case "delay":
-                self._later(delay + extra, lambda: self._pass(record))
+                self._later(delay + extra, lambda: self._pass(record, of))
             case "duplicate":
-                self._later(delay, lambda: self._pass(record))
+                self._later(delay, lambda: self._pass(record, of))
                 again = extra or self._latency.seconds(entry)
-                self._later(delay + again, lambda: self._pass(record))
-            case _:
-                self._later(delay, lambda: self._pass(record))
+                self._later(delay + again, lambda: self._pass(record, of))
 
-    def _pass(self, record: LogRecord) -> None:
-        """Publish it, and what waited to be passed by it."""
+    def _pass(self, record: LogRecord, of: str) -> None:
+        """Publish an entry of this resource, and what waited to be passed by it."""
         self._publish(record)
-        held, self._held = self._held, []
-        for waiting in held:
+        passed = [each for each in self._held if of.startswith(each[1])]
+        self._held = [each for each in self._held if each not in passed]
+        for waiting, _ in passed:
             self._publish(waiting)
 
-    def _hold(self, record: LogRecord, seconds: float) -> None:
-        self._held.append(record)
+    def _hold(self, record: LogRecord, by: str, seconds: float) -> None:
+        held = (record, by)
+        self._held.append(held)
 
         def alone() -> None:
-            if record in self._held:
-                self._held.remove(record)
+            if held in self._held:
+                self._held.remove(held)
                 self._publish(record)
 
         self._later(seconds, alone)

@@ -97,7 +97,10 @@ async def test_a_new_child_wakes_itself_in_full_and_its_group() -> None:
     await world.dispatch.list_again()
     world.posts.clear()
     world.tell(raw_child(Kind.MIG), "ADDED")
-    assert world.posts == [(MIG, wake("spec", Scope.ALL)), (GROUP_KEY, wake("spec"))]
+    assert world.posts == [(MIG, wake("spec", Scope.ALL)), (GROUP_KEY, wake("spec", Scope.SPEC | Scope.MIG))]
+    world.posts.clear()
+    world.tell(raw_child(Kind.POLICY), "ADDED")
+    assert world.posts == [(POLICY, wake("spec", Scope.ALL)), (GROUP_KEY, wake("spec"))]
 
 
 def test_a_changed_spec_wakes_a_look_at_what_is_known() -> None:

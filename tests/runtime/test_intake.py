@@ -13,6 +13,7 @@ from controller.core.model import Key, Scope, Wake
 from controller.runtime.backlog import Backlog
 from controller.runtime.hearing import Hearing, Path, Ways
 from controller.runtime.intake import Intake
+from controller.runtime.leadership import NotLeader
 from sinks.intake.delivery import Answer, Delivery
 from tests.core.builders import GROUP, GROUP_KEY, PROJECT, ZONE, make_instance, vm
 from tests.runtime.virtual_time import BEGINNING
@@ -68,7 +69,7 @@ class Taking:
         ways = Ways(lambda _: None, lambda: "", lambda: [PROJECT], lambda _: None)
         backlog = Backlog(env.clock, lambda: None)
         self.hearing = Hearing(env.clock, env.metrics, env.knowledge.awaited, backlog, path, ways)
-        self.intake = Intake(env.knowledge, self.hearing, self._post, env.clock, env.metrics)
+        self.intake = Intake(env.knowledge, self.hearing, self._post, env.clock, env.metrics, env.may_act)
 
     def _post(self, key: Key, wake: Wake) -> None:
         if self.full:
@@ -103,6 +104,17 @@ def test_an_event_whose_wake_is_not_safe_is_not_acked_and_not_taken_for_handled(
         taking.take(entry())
     assert taking.count("tpu_events_nacked_total", reason="failed") == 1
     taking.full = False
+    assert taking.take(entry()) is Answer.ACK
+    assert len(taking.posts) == 1
+
+
+def test_a_replica_that_may_not_act_any_more_leaves_all_messages_to_the_one_that_may() -> None:
+    taking = Taking()
+    taking.world.lease = NotLeader("lost")
+    messages: tuple[bytes | Json, ...] = (entry(), entry(name="another-abcd"), b"not JSON")
+    assert [taking.take(message) for message in messages] == [Answer.NACK] * 3
+    assert (taking.posts, taking.count("tpu_events_passed_over_total")) == ([], 0)
+    taking.world.lease = None
     assert taking.take(entry()) is Answer.ACK
     assert len(taking.posts) == 1
 

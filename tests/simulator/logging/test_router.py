@@ -192,6 +192,34 @@ async def test_a_delayed_event_comes_late(logs: Logs) -> None:
     assert await names(logs, 2) == ["vm-2", "vm-1"]
 
 
+async def test_a_held_event_comes_when_its_fault_is_deleted(logs: Logs) -> None:
+    fault = logs.faults.plan({"event": "instance.inserted", "effect": "hold"})
+    for name in ("vm-1", "vm-2"):
+        logs.router.write(audit(name))
+    assert await names(logs, 1) == ["vm-2"]
+    logs.faults.delete(fault["id"])
+    assert await names(logs, 2) == ["vm-2", "vm-1"]
+
+
+async def test_a_fault_of_one_groups_events_leaves_those_of_others_alone(logs: Logs) -> None:
+    planned = logs.faults.plan({"event": "instance.inserted", "effect": "drop", "nth": "every", "of": "one-"})
+    assert planned["of"] == "one-"
+    logs.faults.plan({"event": "instance.bootstrap.booted", "effect": "drop", "of": "other-"})
+    for name in ("one-1", "other-1"):
+        logs.router.write(written("tpu-node-bootstrap", instance=name, step="booted"))
+        logs.router.write(audit(name))
+    await names(logs, 2)
+    shown = logs.router.records.shown(full=False, last=10)
+    assert [record["fault"] for record in shown] == ["", "drop", "drop", ""]
+
+
+async def test_a_swapped_event_is_passed_by_the_next_one_of_its_own_group(logs: Logs) -> None:
+    logs.faults.plan({"event": "instance.inserted", "effect": "swap", "of": "one-"})
+    for name in ("one-1", "other-1", "one-2"):
+        logs.router.write(audit(name))
+    assert await names(logs, 3) == ["other-1", "one-2", "one-1"]
+
+
 async def test_only_admitted_entries_count_for_a_fault(logs: Logs) -> None:
     logs.faults.plan({"event": "instance.metadata", "nth": 1, "effect": "drop"})
     logs.router.write(audit("vm-1", "v1.compute.instances.setMetadata"))
