@@ -52,6 +52,8 @@ _GRPC_OF_HTTP = {
 _GRPC_METHOD = re.compile(r"[A-Z]\w+\.\w+")
 _METHOD = re.compile(r"[A-Z]\w+\.\w+|[a-z]\w*\.\w+|[a-z]+ [\w.-]+(/[\w-]+)?")
 
+_EVERY = re.compile(r"every(?: ([1-9]\d{0,8}))?")
+
 
 class FaultError(ValueError):
     """A fault that cannot be planned. The message names the field and what it may be."""
@@ -60,8 +62,9 @@ class FaultError(ValueError):
 @dataclass(slots=True, eq=False)
 class _Fault:
     id: str
-    #: Its turn, counted from 1; None is every time.
-    nth: int | None
+    #: Its turn, counted from 1; of one that comes `again`, each so many-th time.
+    nth: int
+    again: bool
     milliseconds: float
     seen: int = 0
     fired: int = 0
@@ -69,13 +72,13 @@ class _Fault:
     def turn(self) -> bool:
         """Count once; whether this is its turn."""
         self.seen += 1
-        if self.nth not in {None, self.seen}:
+        if self.seen % self.nth if self.again else self.seen != self.nth:
             return False
         self.fired += 1
         return True
 
     def shown(self) -> Json:
-        nth = "every" if self.nth is None else self.nth
+        nth = self.nth if not self.again else "every" if self.nth == 1 else f"every {self.nth}"
         return {"id": self.id, "nth": nth, "ms": self.milliseconds, "seen": self.seen, "fired": self.fired}
 
 
@@ -172,7 +175,7 @@ class Faults:
                 "patch tpunodegroups/status (Kubernetes) or Subscriber.StreamingPull (gRPC)"
             )
         code = _code(body.get("code", 503), grpc=bool(_GRPC_METHOD.fullmatch(method)))
-        fault = _CallFault(self._id(), _nth(body), _milliseconds(body), 0, 0, method, cast("CallEffect", effect), code)
+        fault = _CallFault(self._id(), *_nth(body), _milliseconds(body), 0, 0, method, cast("CallEffect", effect), code)
         self._calls[fault.id] = fault
         return self._shown(fault.id)
 
@@ -187,7 +190,7 @@ class Faults:
                 "(instance.inserted, group.deleted, canary.canary, ...), where wanted with the phase or the step of a "
                 "bootstrap (instance.inserted.last, instance.bootstrap.booted), or * for any"
             )
-        fault = EventFault(self._id(), _nth(body), _milliseconds(body), 0, 0, event, cast("EventEffect", effect), of)
+        fault = EventFault(self._id(), *_nth(body), _milliseconds(body), 0, 0, event, cast("EventEffect", effect), of)
         self._events[fault.id] = fault
         return self._shown(fault.id)
 
@@ -216,13 +219,14 @@ def _one_of(body: Json, key: str, allowed: tuple[str, ...]) -> str:
     return str(value)
 
 
-def _nth(body: Json) -> int | None:
+def _nth(body: Json) -> tuple[int, bool]:
+    """The turn of a fault, and whether it comes again."""
     nth = body.get("nth", 1)
-    if nth == "every":
-        return None
+    if isinstance(nth, str) and (each := _EVERY.fullmatch(nth)):
+        return int(each[1] or 1), True
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
-        raise FaultError(f'"nth" is {nth!r}; it must be a whole number from 1, or "every"')
-    return nth
+        raise FaultError(f'"nth" is {nth!r}; it must be a whole number from 1, "every", or "every N"')
+    return nth, False
 
 
 def _milliseconds(body: Json) -> float:

@@ -16,6 +16,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "kubectl: needs kubectl",
         "controlplane: needs a real Kubernetes control plane (make control-plane)",
         "terraform: needs Terraform, and Go for the provider of the tests",
+        "sweep: lives each life with each fault on each of its events (make sweep)",
         "faults: fails, loses and delays calls and events in whole lives (every test of a file test_faults_*)",
     ):
         config.addinivalue_line("markers", mark)

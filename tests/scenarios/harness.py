@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -152,15 +152,22 @@ class Bench:
         """The admin's."""
         return Path(self.ready["kubeconfig"])
 
-    async def start_operator(self, *, wait: bool = True, **settings: str) -> Child:
-        """Start it with settings by name; by default until it operates."""
+    async def start_operator(
+        self,
+        *,
+        wait: bool = True,
+        program: Sequence[str] = PROGRAM,
+        more: Mapping[str, str] | None = None,
+        **settings: str,
+    ) -> Child:
+        """Start it with settings by name; by default until it operates. `more`: of its environment."""
         assert self.operator is None, "one operator at a time"
         defaults = {"identity": IDENTITY, "listen": "127.0.0.1:0", "log_format": "json"}
         named = {f"TPU_NODE_GROUP_{name.upper()}": value for name, value in (defaults | settings).items()}
         log = self.folder / f"operator-{len(self._logs)}.log"
         self._logs.append(log)
-        environment = clean_environment() | self.ready["env"] | named
-        self.operator = await start("operator", [*PROGRAM, "run"], environment, log)
+        environment = clean_environment() | self.ready["env"] | named | dict(more or {})
+        self.operator = await start("operator", [*program, "run"], environment, log)
         if wait:
             await self.said("operating")
         return self.operator

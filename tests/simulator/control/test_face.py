@@ -209,10 +209,16 @@ REFUSALS: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/control/faults", {"effect": "drop"}, 400, 'either "method" (of a call) or "event"'),
     ("POST", "/control/faults", {"method": "instances.get", "effect": "drop"}, 400, "error-before, error-after"),
     ("POST", "/control/faults", {"method": "?", "effect": "latency"}, 400, "patch tpunodegroups/status"),
-    ("POST", "/control/faults", {"event": "instance.inserted", "effect": "x"}, 400, "drop, duplicate, delay, swap, hold"),
+    (
+        "POST",
+        "/control/faults",
+        {"event": "instance.inserted", "effect": "x"},
+        400,
+        "drop, duplicate, delay, swap, hold",
+    ),
     ("POST", "/control/faults", {"event": "*", "effect": "drop", "of": 1}, 400, "how the name of the event's resource"),
     ("POST", "/control/faults", {"event": "x.y", "effect": "drop"}, 400, "events decode"),
-    ("POST", "/control/faults", {"event": "*", "effect": "drop", "nth": 0}, 400, 'a whole number from 1, or "every"'),
+    ("POST", "/control/faults", {"event": "*", "effect": "drop", "nth": 0}, 400, 'a whole number from 1, "every"'),
     (
         "POST",
         "/control/faults",

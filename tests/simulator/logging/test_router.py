@@ -165,6 +165,14 @@ async def test_a_dropped_event_never_comes(logs: Logs) -> None:
     assert [record["fault"] for record in logs.router.records.shown(full=False, last=10)] == ["", "drop", ""]
 
 
+async def test_each_third_event_may_be_dropped(logs: Logs) -> None:
+    planned = logs.faults.plan({"event": "instance.inserted", "nth": "every 3", "effect": "drop"})
+    assert planned["nth"] == "every 3"
+    for number in range(1, 8):
+        logs.router.write(audit(f"vm-{number}"))
+    assert await names(logs, 5) == ["vm-1", "vm-2", "vm-4", "vm-5", "vm-7"]
+
+
 async def test_a_duplicated_event_comes_twice_with_the_same_insert_id(logs: Logs) -> None:
     logs.faults.plan({"event": "*", "effect": "duplicate"})
     logs.router.write(audit("vm-1"))
