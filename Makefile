@@ -13,11 +13,11 @@ SCRIPTS = .ci/run $(shell find controller simulator deploy terraform tests -name
 SLOW := slow or emulator or kubectl
 #: Sweeps of faults over whole lives: on demand, not with every change. And what needs a real control plane, or
 #: Terraform: apart.
-FAULTS := faults
+FAULTS := faults or sweep
 PLANE := controlplane
 TERRAFORM := terraform
 
-.PHONY: help env demo test test-slow test-faults control-plane test-control-plane fuzz \
+.PHONY: help env demo test test-slow test-faults sweep control-plane test-control-plane fuzz \
 	terraform-tools test-terraform check docs docs-check crds lock clean
 .DEFAULT_GOAL := help
 
@@ -47,7 +47,10 @@ test-slow: $(READY) ## Run the others: long ones, and those that need kubectl, J
 	@$(BIN)/python -m pytest -q -m "($(SLOW)) and not ($(FAULTS) or $(PLANE) or $(TERRAFORM))" $(ARGS)
 
 test-faults: $(READY) ## Fail, lose and delay calls and events in whole lives (minutes)
-	@$(BIN)/python -m pytest -q -m "$(FAULTS) and not $(PLANE)" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "faults and not $(PLANE)" $(ARGS)
+
+sweep: $(READY) ## Lose, double, delay, swap each event of whole lives, and kill at each (minutes); says what it ran
+	@$(BIN)/python -m pytest -q -s -m sweep tests/sweep $(ARGS)
 
 control-plane: ## Build Kubernetes itself for the tests, into a cache (five minutes once; needs Go 1.26)
 	@tests/controlplane/build.sh

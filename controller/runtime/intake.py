@@ -1,8 +1,8 @@
 """From a delivered message to a wake in a mailbox: decode, route, post, ack. Synchronous and quick.
 
 Acked when the wake is safe in the mailbox: from then on retries are the mailbox's, and a crash is covered by the resync
-at start. One message never costs another anything. A replica that may not act (any more) takes nothing: the one that may
-has perhaps looked already, and would not hear of it.
+at start. One message never costs another anything. A replica that may not act (any more) takes nothing: the one that
+may has perhaps looked already, and would not hear of it.
 """
 
 from collections import OrderedDict

@@ -41,9 +41,10 @@ class VmReader:
         named = set(wake.instances) if Scope.INSTANCES in wake.scope else set()
         told = {name for name in named if memory.knows(name, wake.instances[name])}
         anew = not memory.filled or (Scope.INSTANCES in wake.scope and not named)
-        if moved or anew:
+        doubted = _is_doubted(memory, wake)
+        if moved or anew or doubted:
             memory.take_members(await self._rows(ref))
-            if moved and memory.filled and wake.cause.kind == "resync":
+            if (moved or doubted) and memory.filled and wake.cause.kind == "resync":
                 self._count_drift(ref, memory, at_rest=at_rest)
             named |= memory.changed() - memory.take_new_rows(ref, known, self._env.clock.now())
         named -= told
@@ -128,6 +129,15 @@ class VmReader:
                 memory.injection_failed(instance.id)
                 fresh = await self._env.cloud.get_instance(ref.project, ref.location, instance.name)
                 memory.take(instance.name, fresh, memory.sequence)
+
+
+def _is_doubted(memory: GroupMemory, wake: Wake) -> bool:
+    """Whether a resync must ask who the VMs are: as many run as are known, and not all are Ready Nodes.
+
+    A VM that was made anew under its name is another one, and only its id tells.
+    """
+    asked_by = wake.mig or wake.cause
+    return asked_by.kind == "resync" and memory.filled and not memory.hosts_ready
 
 
 def _must_list_members(memory: GroupMemory, names: set[str], wake: Wake) -> bool:

@@ -213,6 +213,22 @@ async def test_a_vm_on_its_way_that_a_resync_finds_running_is_no_drift_because_n
     assert life.env.knowledge.awaited.missed(REF.project, 1e9) == ()
 
 
+async def test_a_resync_finds_a_vm_that_was_made_anew_under_its_name_though_as_many_run_as_before() -> None:
+    life = await ready_life()
+    life.vm_is("aaaa", "2001")
+    anew = replace(life.cloud.instances[vm("aaaa")], created=BEGINNING.replace(minute=1))
+    life.cloud.instances[vm("aaaa")] = anew
+    resync = wake(Scope.MIG | Scope.SPEC, kind="resync")
+    await life.look(resync)
+    assert (life.reads, life.cluster.count("delete_node")) == (["get"], 0)
+    life.node_is("aaaa", replace(joined("aaaa", "1001"), ready=False))
+    await life.look(wake(Scope.NODES))
+    await life.look(resync)
+    drift = life.env.metrics.registry.get_sample_value("tpu_resync_drift_total", {"kind": "instances"})
+    assert (life.reads[:2], life.reads.count("get_instance"), drift) == (["get", "list_managed_instances"], 1, 1)
+    assert life.cluster.count("delete_node") == 1
+
+
 async def test_an_event_that_names_a_vm_reads_this_one() -> None:
     life = await ready_life()
     life.vm_is("aaaa", "1001", "STOPPING")

@@ -84,7 +84,7 @@ def _answer_of_each_look(change: Callable[[Next], Next]) -> None:
     async def changed(self: Reconciler, key: Key, wake: Wake) -> Next:
         return change(await look(self, key, wake))
 
-    Reconciler.look = changed  # type: ignore[method-assign,assignment]
+    Reconciler.look = changed  # type: ignore[method-assign]
 
 
 def _not_retried() -> None:
@@ -128,4 +128,4 @@ BUGS: Final[dict[str, Callable[[], None]]] = {
 if __name__ == "__main__":
     tell_and_hold({(group, event) for group, event in json.loads(os.environ.get("SWEEP_HOLD", "[]"))})
     BUGS.get(os.environ.get("SWEEP_BUG", ""), lambda: None)()
-    sys.exit(main())
+    main()
