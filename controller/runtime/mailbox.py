@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 import structlog
 
@@ -18,6 +19,9 @@ from controller.core.plan import Recheck
 from controller.runtime.ports import Clock, Jitter
 
 log = structlog.get_logger(__name__)
+
+#: What sums of floats may lack of a whole look: a wait for that would be too short to be one.
+_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +173,8 @@ class Mailboxes:
         rate = self._limits.looks_per_second
         box.allowance = min(self._limits.burst, box.allowance + (now - box.refilled) * rate)
         box.refilled = now
-        return max(0.0, (1 - box.allowance) / rate)
+        missing = 1 - box.allowance
+        return missing / rate if missing > _ROUNDING else 0.0
 
     def _schedule(self, key: Key, box: _Box, following: Next) -> None:
         for timer in box.timers:

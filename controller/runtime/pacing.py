@@ -21,6 +21,8 @@ from controller.runtime.ports import Clock, Cloud
 calling_group: ContextVar[str] = ContextVar("calling_group", default="")
 #: Calls that give or withdraw tokens go before reads of a resync; smaller first.
 calling_priority: ContextVar[int] = ContextVar("calling_priority", default=2)
+#: What sums of floats may lack of a whole token: a wait for that would not end, where it is too short to be a wait.
+_ROUNDING: Final = 1e-9
 
 
 class Bucket:
@@ -55,7 +57,7 @@ class Bucket:
     async def _serve(self) -> None:
         while self._waiting:
             missing = 1 - self._refilled()
-            if missing > 0:
+            if missing > _ROUNDING:
                 await asyncio.sleep(missing / self._rate)
                 continue
             *_, turn = heapq.heappop(self._waiting)

@@ -61,6 +61,17 @@ def test_an_event_of_a_vm_wakes_its_group_at_this_vm(told: Event, kind: str) -> 
     assert route(told, make_index(), NOW) == Route(GROUP_KEY, wake(kind))
 
 
+@pytest.mark.parametrize("zone", [None, ZONE], ids=["told of a region, or of none", "told of a zone"])
+@pytest.mark.parametrize("kind", KEYS)
+def test_an_event_of_a_resource_wakes_its_child_wherever_it_says_the_resource_is(kind: Kind, zone: str | None) -> None:
+    resource = {Kind.MIG: Resource.GROUP, Kind.TEMPLATE: Resource.TEMPLATE, Kind.POLICY: Resource.POLICY}[kind]
+    told = event(
+        EventKind.INSERTED, resource=resource, name=make_ref(kind).name, zone=zone, instance_id=None, operation_id="o"
+    )
+    cause = Cause(f"{resource}.inserted.last", NOW, "k1")
+    assert route(told, make_index(), NOW) == Route(KEYS[kind], Wake(Scope.MIG, cause))
+
+
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [

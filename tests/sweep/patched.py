@@ -29,9 +29,9 @@ _ACKED: Final = 0.1
 
 
 def say(event: str, **fields: str) -> None:
-    """One JSON line on stdout."""
-    sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
+    """One JSON line on stdout, whole: what other lines wait in its buffer go before it."""
     sys.stdout.flush()
+    os.write(sys.stdout.fileno(), json.dumps({"event": event, **fields}).encode() + b"\n")
 
 
 def tell_and_hold(wanted: set[tuple[str, str]]) -> None:
