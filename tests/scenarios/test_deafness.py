@@ -22,6 +22,7 @@ NAMED_WITHIN: Final = 8.0
 CANARIES: Final[dict[str, Any]] = {"canary_interval": "1s", "deaf_limit": "5s"}
 WITHOUT_CANARY: Final = sink_filter().replace('log_id("tpu-node-group-canary")', 'log_id("nobody")')
 WITHOUT_ACTIVITY: Final = sink_filter().replace('log_id("cloudaudit.googleapis.com/activity")', 'log_id("nobody")')
+WITHOUT_INSTANCES: Final = sink_filter().replace('resource.type=("gce_instance" OR ', "resource.type=(")
 ACTIVITY: Final = 'log_id("cloudaudit.googleapis.com/activity")'
 
 Step = Callable[[], Awaitable[Any]]
@@ -91,7 +92,7 @@ class Deafness:
 
 
 @asynccontextmanager
-async def deafness(folder: Path) -> AsyncIterator[Deafness]:
+async def deafness(folder: Path, **settings: Any) -> AsyncIterator[Deafness]:
     """A group that is Ready, and an operator that hears."""
     async with bench(folder, *HURRY) as stage:
         host, _, port = stage.ready["env"]["TPU_NODE_GROUP_PUBSUB_ENDPOINT"].rpartition(":")
@@ -101,7 +102,7 @@ async def deafness(folder: Path) -> AsyncIterator[Deafness]:
             pubsub = SubscriberAsyncClient(transport=SubscriberGrpcAsyncIOTransport(channel=channel))
             try:
                 made = Deafness(stage, wire, pubsub)
-                await made.starts()
+                await made.starts(**settings)
                 await stage.cluster.create(SINGLES)
                 await until_ready(stage, "singles")
                 await made.hears()
@@ -205,6 +206,25 @@ def _reads(stage: Bench, before: Any) -> Callable[[], Awaitable[int]]:
 
 def _ready(stage: Bench) -> Callable[[], Awaitable[Json]]:
     return lambda: stage.condition("TPUNodeGroup", "default", "singles")
+
+
+@pytest.mark.slow
+async def test_a_loss_that_only_a_resync_finds_names_the_type_that_the_filter_lacks(tmp_path: Path) -> None:
+    async with deafness(tmp_path, resync_interval="1s") as ears:
+        stage = ears.stage
+        await ears.path(filter=WITHOUT_INSTANCES)()
+        vms = sorted(await stage.control.instances())
+        await stage.control.strike(vms[0], "host-error")
+        told = await until("it to be missed", ears.says, lambda seen: seen["reason"] == "ActivityMissing", 40)
+        assert (
+            f"the audit entry of what became of projects/my-gcp-project/zones/us-central1-c/instances/{vms[0]}"
+            in (told["message"])
+        )
+        assert "does not admit gce_instance," in told["message"]
+        assert 'tpu_resync_drift_total{kind="instances"}' in (await stage.ask_operator("/metrics"))[1]
+        await ears.path(filter=None)()
+        await stage.control.strike(vms[1], "host-error")
+        await ears.hears()
 
 
 @pytest.mark.slow
