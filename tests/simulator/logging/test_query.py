@@ -42,6 +42,11 @@ MATCHES = [
     'jsonPayload.animal : ("nice" AND "pet")',
     "jsonPayload.animal:(nice pet)",
     'jsonPayload.cat = ("longhair" OR "shorthair")',
+    'resource.type = "gce_instance" AND severity >= "NOTICE" AND NOT textPayload:robot',
+    'resource.type = "gce_instance" AND (severity = "ERROR" OR "unicorn")',
+    # The page on trouble: bare, the second value is a search of its own.
+    'insertId = "ABC-1" OR "unicorn"',
+    'insertId = ("-nut5osd6veo" OR "ABC-2")',
     "-- a comment\nseverity=NOTICE -- and another",
     # Has, presence, quoted path components.
     'protoPayload.methodName:"setMetadata"',
@@ -81,6 +86,7 @@ MATCHES = [
 MISSES = [
     'resource.type="gae_app"',
     "severity=ERROR",
+    'insertId = ("ABC-1" OR "unicorn")',
     "jsonPayload.missing=x",
     "jsonPayload.missing!=x",
     'jsonPayload.missing!~"x"',
