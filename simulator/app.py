@@ -18,12 +18,14 @@ from simulator.compute.quota import RateQuota
 from simulator.compute.rest import compute_app
 from simulator.control.event_path import event_path_routes
 from simulator.control.face import ControlFace
+from simulator.control.google import google_routes
+from simulator.control.installation import installation_routes
 from simulator.control.role import role_routes
 from simulator.controlplane.binaries import MissingBinaryError
 from simulator.controlplane.cluster import real_cluster
 from simulator.controlplane.kubeconfigs import KubeconfigError
 from simulator.event_path import EventPath
-from simulator.events import event_path
+from simulator.events import event_path, project_of
 from simulator.faults import Faults
 from simulator.guests import Guests, GuestSettings
 from simulator.kube.serving import serving
@@ -31,10 +33,12 @@ from simulator.logging.face import LoggingFace
 from simulator.logging.kinds import known_event
 from simulator.logging.latency import Latency
 from simulator.logging.router import LogRouter
+from simulator.logging.sinks import SinkFace
 from simulator.metadata.from_world import WorldMachines
 from simulator.metadata.server import MetadataServer
 from simulator.options import Face, SimulatorOptions
 from simulator.permissions import Role, role_permissions
+from simulator.project import Project
 from simulator.pubsub.emulator import EmulatorError
 from simulator.pubsub.topic import EventTopic
 from simulator.rpc import serving as serving_rpc
@@ -106,13 +110,15 @@ class _Assembly:
     async def build(self) -> Json:
         """Start everything; what `ready` is told."""
         options, enter = self._options, self._stack.enter_async_context
-        events = await enter(event_path(options, utc_now, self._calls, self._faults, self._path))
-        router = self._router(events.topic)
+        project = project_of(options, self._path)
+        events = await enter(event_path(options, project, utc_now, self._calls, self._faults))
+        router = self._router(events.topic, project)
         world = self._world(router)
         kubernetes = await enter(self._cluster())
         guests = await self._guests(world, kubernetes, router)
         logging_face = LoggingFace(router, router.records, self._calls, self._faults, self._path)
-        logs = await enter(serving_rpc((logging_face.handlers(),), self._port("logging")))
+        sinks = SinkFace(project, self._calls, self._faults)
+        logs = await enter(serving_rpc((logging_face.handlers(), sinks.handlers()), self._port("logging")))
         quota = RateQuota(utc_now, options.quota) if options.quota else None
         role = Role(role_permissions() if options.permissions is None else options.permissions)
         compute = compute_app(world, self._calls, self._faults, quota=quota, allowed=role.allows)
@@ -124,7 +130,13 @@ class _Assembly:
             self._calls,
             self._faults,
             lambda: [*world.failures, *guests.failures],
-        ).application(*logging_face.routes(), *role_routes(role), *event_path_routes(self._path))
+        ).application(
+            *logging_face.routes(),
+            *role_routes(role),
+            *event_path_routes(self._path),
+            *installation_routes(project, events.broker),
+            *google_routes(project, role, self._calls, self._faults),
+        )
         control_url = await enter(serving(control, port=self._port("control")))
         environment = {
             "TPU_NODE_GROUP_PROJECT": options.project,
@@ -132,6 +144,7 @@ class _Assembly:
             "TPU_NODE_GROUP_COMPUTE_ENDPOINT": compute_url,
             "TPU_NODE_GROUP_PUBSUB_ENDPOINT": events.endpoint,
             "TPU_NODE_GROUP_LOGGING_ENDPOINT": logs,
+            "TPU_NODE_GROUP_APIS_ENDPOINT": control_url,
             "TPU_NODE_GROUP_KUBECONFIG": str(kubernetes.operator_kubeconfig),
         }
         return {"env": environment, "control": control_url, "kubeconfig": str(kubernetes.admin_kubeconfig)}
@@ -152,10 +165,11 @@ class _Assembly:
     def _port(self, face: Face) -> int:
         return self._options.ports.get(face, 0)
 
-    def _router(self, topic: EventTopic) -> LogRouter:
+    def _router(self, topic: EventTopic, project: Project) -> LogRouter:
         seed = self._options.seed
+        latency = Latency(seed, self._options.log_latency)
         router = LogRouter(
-            utc_now, topic, self._faults, Latency(seed, self._options.log_latency), path=self._path, seed=seed
+            utc_now, topic, self._faults, latency, path=self._path, exports=project.exports, seed=seed
         )
         self._stack.callback(router.close)
         return router

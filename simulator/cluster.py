@@ -11,6 +11,7 @@ import yaml
 
 from controller.api.constants import CONTROLLER_NAMESPACE
 from controller.api.crd import crd_manifests
+from controller.api.shipped import shipped
 from simulator.kube.authorization import Rbac
 from simulator.kube.builtins import BUILTINS, CRDS, builtin_registry
 from simulator.kube.certificates import server_context
@@ -22,7 +23,6 @@ from simulator.kube.snapshot import ClusterView
 from simulator.kube.store import Store
 from simulator.options import SimulatorOptions
 from simulator.seams import CallFaults, CallLog, Kubernetes, KubernetesView, Now
-from simulator.shipped import shipped
 
 __all__ = ["OPERATOR", "Cluster", "embedded_cluster", "write_private"]
 

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 
 from simulator.event_path import EventPath as Breakable
 from simulator.options import SimulatorOptions
+from simulator.project import Project, installed
 from simulator.pubsub.broker import Broker
 from simulator.pubsub.emulator import Emulator, create_event_path
 from simulator.pubsub.face import PubSubFace
+from simulator.pubsub.policies import PolicyFace
 from simulator.pubsub.subscription import DeadLetterPolicy, SubscriptionConfig
 from simulator.pubsub.topic import ClientTopic, EmbeddedTopic, EventTopic
 from simulator.rpc import serving
 from simulator.seams import CallFaults, CallLog, Now
 
-__all__ = ["EventPath", "event_path"]
+__all__ = ["EventPath", "event_path", "project_of"]
 
 _NAME = "tpu-node-group-events"
 #: Longer than an operator's restart takes, so that a crash does not spend delivery attempts.
@@ -29,11 +31,21 @@ class EventPath:
     #: host:port of the Pub/Sub API.
     endpoint: str
     subscription: str
+    #: None where Google's emulator carries the events.
+    broker: Broker | None = None
+
+
+def project_of(options: SimulatorOptions, path: Breakable) -> Project:
+    """The project of the event path as an installation makes it."""
+    topic = f"projects/{options.project}/topics/{_NAME}"
+    return installed(
+        options.project, topic, f"projects/{options.project}/subscriptions/{_NAME}", f"{topic}-dead-letter", path
+    )
 
 
 @asynccontextmanager
 async def event_path(
-    options: SimulatorOptions, now: Now, calls: CallLog, faults: CallFaults, pieces: Breakable
+    options: SimulatorOptions, project: Project, now: Now, calls: CallLog, faults: CallFaults
 ) -> AsyncIterator[EventPath]:
     """Set it up, and take it down on leaving. Raises EmulatorError."""
     topic = f"projects/{options.project}/topics/{_NAME}"
@@ -44,10 +56,11 @@ async def event_path(
         return
     broker = Broker(now)
     _create(broker, topic, subscription)
-    face = PubSubFace(broker, calls, faults, pieces)
-    async with serving(face.handlers(), options.ports.get("pubsub", 0)) as endpoint:
+    face = PubSubFace(broker, calls, faults, project.path)
+    handlers = (*face.handlers(), PolicyFace(broker, project.policy, calls, faults).handlers())
+    async with serving(handlers, options.ports.get("pubsub", 0)) as endpoint:
         try:
-            yield EventPath(EmbeddedTopic(broker, topic), endpoint, subscription)
+            yield EventPath(EmbeddedTopic(broker, topic), endpoint, subscription, broker)
         finally:
             # Before the server: this ends its streams.
             broker.close()
@@ -75,4 +88,5 @@ def _create(broker: Broker, topic: str, subscription: str) -> None:
         broker.create_topic(name, {})
     broker.create_subscription(SubscriptionConfig(f"{subscription}-dead-letter", dead_letters))
     policy = DeadLetterPolicy(dead_letters, attempts=5)
-    broker.create_subscription(SubscriptionConfig(subscription, topic, _ACK_SECONDS, dead_letter=policy))
+    config = SubscriptionConfig(subscription, topic, _ACK_SECONDS, dead_letter=policy, expires=None)
+    broker.create_subscription(config)

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
+from controller.api.shipped import shipped
 from simulator.callers import ANONYMOUS
-from simulator.shipped import shipped
 
 __all__ = ["ACT_AS", "Role", "UnknownPermissionError", "role_permissions"]
 

@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -50,30 +50,38 @@ def _option(name: str, field: FieldInfo) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
 
 
-def _with_a_flag_for_each_setting(command: Callable[..., int]) -> Callable[..., int]:
+def with_a_flag_for_each_setting(command: Callable[..., int]) -> Callable[..., int]:
     """Give the command the signature that typer reads its options from."""
-    own = inspect.signature(command).parameters["config"]
-    parameters = [own, *(_option(name, field) for name, field in Settings.model_fields.items())]
+    own = [each for each in inspect.signature(command).parameters.values() if each.kind is not each.VAR_KEYWORD]
+    parameters = [*own, *(_option(name, field) for name, field in Settings.model_fields.items())]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
 
 
-@_with_a_flag_for_each_setting
+def settings_of(flags: Mapping[str, str | None], config: Path | None) -> Settings:
+    """The settings of a command. Raises CommandError with every one that is wrong."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    try:
+        return load(given, os.environ, config)
+    except SettingsError as error:
+        raise CommandError(*error.problems) from None
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="TOML file of settings.", show_default=False),
+]
+
+
+@with_a_flag_for_each_setting
 def command(
     *,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="TOML file of settings.", show_default=False),
-    ] = None,
+    config: ConfigOption = None,
     **flags: str | None,
 ) -> int:
     """Be the operator, until SIGTERM or SIGINT."""
-    given = {name: value for name, value in flags.items() if value is not None}
-    try:
-        settings = load(given, os.environ, config)
-    except SettingsError as error:
-        raise CommandError(*error.problems) from None
+    settings = settings_of(flags, config)
     from controller.app import run  # noqa: PLC0415 - imports Google's clients: seconds
 
     if problems := run(settings):

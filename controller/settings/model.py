@@ -126,6 +126,14 @@ class Settings(BaseSettings):
     logging_endpoint: GrpcEndpoint = _knob(
         _WHERE, "", "Cloud Logging API, as HOST:PORT without TLS; empty for Google's."
     )
+    apis_endpoint: WebEndpoint = _knob(
+        _WHERE,
+        "",
+        "Cloud Resource Manager and Service Usage, which `doctor` asks, as http://HOST:PORT; empty for Google's.",
+    )
+    sink: Annotated[str, Field(pattern=r"^((projects|folders|organizations)/[^/\s]+/sinks/[^/\s]+)?$")] = _knob(
+        _WHERE, "", "Log sink that `doctor` looks at, as projects/PROJECT/sinks/NAME; found by its topic when empty."
+    )
 
     node_service_account: Annotated[str, AfterValidator(_account)] = _knob(
         _VMS,

@@ -19,7 +19,7 @@ from simulator.controlplane.objects import apply
 from simulator.controlplane.snapshot import RealClusterView
 from simulator.kube.serving import kubeconfig
 from simulator.seams import Json, Now
-from simulator.shipped import shipped
+from controller.api.shipped import shipped
 
 #: The operator's service account, by deploy/rbac.yaml.
 _ACCOUNT: Final = "tpu-node-group-controller"

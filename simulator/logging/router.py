@@ -35,6 +35,7 @@ class LogRouter:
         latency: Latency,
         *,
         path: EventPath | None = None,
+        exports: Callable[[], bool] = lambda: True,
         seed: int = 0,
     ) -> None:
         self._now = now
@@ -42,6 +43,7 @@ class LogRouter:
         self._faults = faults
         self._latency = latency
         self._path = path or EventPath()
+        self._exports = exports
         self._random = random.Random(f"insert ids {seed}")
         self._timers: set[asyncio.TimerHandle] = set()
         #: Swapped entries whose time has come and that wait to be passed, and whose entries may pass them.
@@ -58,7 +60,7 @@ class LogRouter:
         event = names[0] if names[0] != ANY else ""
         record = LogRecord(key_of(stamped), event, body, self._path.admits(stamped))
         self.records.add(record)
-        if record.admitted:
+        if record.admitted and self._exports():
             self._route(record, stamped, delay, self._faults.next_event(names, resource_of(stamped)))
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from simulator.shipped import shipped
+from controller.api.shipped import shipped
 
 __all__ = ["sink_filter"]
 

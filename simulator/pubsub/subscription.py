@@ -51,6 +51,8 @@ class SubscriptionConfig:
     retry: RetryPolicy | None = None
     dead_letter: DeadLetterPolicy | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    #: Seconds without a subscriber after which it is deleted: 31 days unless stated; None is never. Shown, not done.
+    expires: float | None = 31 * 86400.0
 
 
 @dataclass(slots=True)

@@ -49,7 +49,16 @@ def config_of(request: Any) -> SubscriptionConfig:
         if request.HasField("dead_letter_policy")
         else None,
         labels=dict(request.labels),
+        **_expiry(request),
     )
+
+
+def _expiry(request: Any) -> dict[str, float | None]:
+    """A policy without a TTL is never; without a policy the API's default of 31 days holds."""
+    if not request.HasField("expiration_policy"):
+        return {}
+    policy = request.expiration_policy
+    return {"expires": _seconds(policy.ttl) if policy.HasField("ttl") else None}
 
 
 def _seconds(duration: Any) -> float:
@@ -63,6 +72,9 @@ def shown(config: SubscriptionConfig) -> Any:
     )
     answer.message_retention_duration.FromTimedelta(timedelta(days=7))
     answer.state = types.Subscription.State.ACTIVE
+    answer.expiration_policy.SetInParent()
+    if config.expires is not None:
+        answer.expiration_policy.ttl.FromTimedelta(timedelta(seconds=config.expires))
     if config.retry:
         answer.retry_policy.minimum_backoff.FromTimedelta(timedelta(seconds=config.retry.minimum))
         answer.retry_policy.maximum_backoff.FromTimedelta(timedelta(seconds=config.retry.maximum))

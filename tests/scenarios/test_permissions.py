@@ -12,8 +12,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from controller.api.shipped import shipped
 from simulator.permissions import ACT_AS, role_permissions
-from simulator.shipped import shipped
 from tests.api.manifests import changed, make_group
 from tests.scenarios.cluster import CUSTOM_KINDS
 from tests.scenarios.harness import Bench, Calls, bench, until

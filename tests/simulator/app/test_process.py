@@ -65,6 +65,7 @@ async def test_it_says_where_everything_is(start: Start) -> None:
     simulator = await start()
     assert sorted(simulator.ready) == ["control", "env", "kubeconfig"]
     assert sorted(simulator.ready["env"]) == [
+        "TPU_NODE_GROUP_APIS_ENDPOINT",
         "TPU_NODE_GROUP_COMPUTE_ENDPOINT",
         "TPU_NODE_GROUP_KUBECONFIG",
         "TPU_NODE_GROUP_LOGGING_ENDPOINT",

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
+from controller.api.shipped import shipped
 from simulator.clock import utc_now
 from simulator.kube.authorization import Action, Rbac
 from simulator.kube.builtins import BUILTINS, builtin_registry, create_default_namespaces
 from simulator.kube.store import Store
-from simulator.shipped import shipped
 from tests.simulator.kube.client import connected
 from tests.simulator.kube.cluster import Cluster, running
 

@@ -1,0 +1,1 @@
+"""`doctor`: looks at a live installation step by step and says what to mend. It changes nothing."""
