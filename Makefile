@@ -79,6 +79,9 @@ docs: $(READY) ## Write the pages that are made from code
 	@$(BIN)/python -c 'from controller.settings.reference import page; print(page(), end="")' > docs/settings.md
 	@$(BIN)/python -m tests.terraform.readme
 
+docs-doctor: $(READY) ## Write the transcripts in docs/doctor.md
+	@$(BIN)/python -m tests.docs.doctor_output
+
 docs-check: $(READY) ## Run the README's transcript again and compare (times masked)
 	@$(BIN)/python -m pytest -q tests/docs $(ARGS)
 

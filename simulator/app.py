@@ -168,9 +168,7 @@ class _Assembly:
     def _router(self, topic: EventTopic, project: Project) -> LogRouter:
         seed = self._options.seed
         latency = Latency(seed, self._options.log_latency)
-        router = LogRouter(
-            utc_now, topic, self._faults, latency, path=self._path, exports=project.exports, seed=seed
-        )
+        router = LogRouter(utc_now, topic, self._faults, latency, path=self._path, exports=project.exports, seed=seed)
         self._stack.callback(router.close)
         return router
 

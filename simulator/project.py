@@ -66,7 +66,9 @@ class Project:
     def exports(self) -> bool:
         """Whether the sink may hand what it takes to the topic of the subscription."""
         sink = self.sink
-        return sink is not None and sink.topic == self.topic and sink.writer in self.policy(sink.topic).get(PUBLISHER, ())
+        return (
+            sink is not None and sink.topic == self.topic and sink.writer in self.policy(sink.topic).get(PUBLISHER, ())
+        )
 
     def change_sink(self, changes: Mapping[str, str | bool | None] | None) -> None:
         """Replace parts of the sink, null for as it was at first; None takes it away. Raises EventPathError."""

@@ -36,6 +36,7 @@ async def kubernetes(installation: Installation) -> Verdict:
 
 async def crds(installation: Installation) -> Verdict:
     """They are there, with the fields of this version. Anybody may read the document that tells."""
+    await installation.kubernetes()
     try:
         document = await installation.get(f"/openapi/v3/apis/{API_VERSION}", f"the OpenAPI document of {API_VERSION}")
     except UnreadError as unread:

@@ -14,19 +14,20 @@ _STYLES: Final = {Status.OK: "green", Status.WARNING: "yellow", Status.FAILED: "
 
 
 def show(findings: Sequence[Finding], console: Console) -> None:
-    """Print them. A mend is never cut: it is a command to copy, and wraps where the terminal ends."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    """Print them. A mend is one line, however long: it is to be copied, so only the terminal itself may wrap it."""
+    widest = max(len(finding.title) for finding in findings)
     for finding in findings:
         verdict = finding.verdict
         style = _STYLES[verdict.status]
+        row = Table.grid(padding=(0, 2))
+        row.add_column(width=max(map(len, Status)))
+        row.add_column(width=widest)
+        row.add_column(overflow="fold")
         said = Text(verdict.message, style="dim" if verdict.status is Status.SKIPPED else "")
-        table.add_row(Text(verdict.status.value, style=style), Text(finding.title), said)
+        row.add_row(Text(verdict.status.value, style=style), Text(finding.title), said)
+        console.print(row)
         if verdict.mend:
-            table.add_row("", "", Text.assemble(("mend: ", style), verdict.mend))
-    console.print(table)
+            console.print(Text.assemble(("  mend: ", style), verdict.mend), soft_wrap=True)
     console.print()
     console.print(Text(_summary(findings)))
 

@@ -10,6 +10,7 @@ import yaml
 
 from controller.api.constants import CONTROLLER_NAMESPACE
 from controller.api.crd import crd_manifests
+from controller.api.shipped import shipped
 from simulator.cluster import Cluster, write_private
 from simulator.controlplane.client import Client
 from simulator.controlplane.control_plane import ControlPlaneSettings, control_plane
@@ -19,7 +20,6 @@ from simulator.controlplane.objects import apply
 from simulator.controlplane.snapshot import RealClusterView
 from simulator.kube.serving import kubeconfig
 from simulator.seams import Json, Now
-from controller.api.shipped import shipped
 
 #: The operator's service account, by deploy/rbac.yaml.
 _ACCOUNT: Final = "tpu-node-group-controller"
