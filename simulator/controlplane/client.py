@@ -11,10 +11,10 @@ from simulator.seams import Json
 
 
 class RefusedError(Exception):
-    """The API server said no: `code`, and its message word for word."""
+    """The API server said no: `code`, its message word for word, and the details that it gives."""
 
-    def __init__(self, code: int, message: str) -> None:
-        self.code, self.message = code, message
+    def __init__(self, code: int, message: str, details: Json | None = None) -> None:
+        self.code, self.message, self.details = code, message, details or {}
         super().__init__(f"{code}: {message}")
 
 
@@ -30,7 +30,7 @@ class Client:
         headers = {"Content-Type": content_type} if body is not None else {}
         async with self._session.request(method, self._url + path, json=body, headers=headers) as answer:
             if answer.status >= 400:
-                raise RefusedError(answer.status, await _message(answer))
+                raise await _refusal(answer)
             said: Json = await answer.json()
             return said
 
@@ -52,11 +52,11 @@ class Client:
             return said
 
 
-async def _message(answer: aiohttp.ClientResponse) -> str:
-    said = await answer.text()
-    if answer.content_type == "application/json":
-        return str((await answer.json()).get("message", said))
-    return said
+async def _refusal(answer: aiohttp.ClientResponse) -> RefusedError:
+    if answer.content_type != "application/json":
+        return RefusedError(answer.status, await answer.text())
+    said = await answer.json()
+    return RefusedError(answer.status, said.get("message", ""), said.get("details"))
 
 
 @asynccontextmanager

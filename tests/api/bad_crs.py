@@ -26,10 +26,16 @@ class BadCr:
     @property
     def causes(self) -> tuple[tuple[str, str], ...]:
         """(path, explanation) of each refusal, without the value that some API servers print between them."""
-        return tuple(
-            (path, re.sub(r'^Invalid value: ("[^"]*"|[^:]*): ', "", said))
-            for path, _, said in (text.partition(": ") for text in self.refusals)
-        )
+        return tuple((path, _explanation(said)) for path, _, said in (text.partition(": ") for text in self.refusals))
+
+
+def causes_in(details: Json) -> list[tuple[str, str]]:
+    """The same of the `details` of an API server's answer."""
+    return [(item["field"], _explanation(item["message"])) for item in details["causes"]]
+
+
+def _explanation(said: str) -> str:
+    return re.sub(r'^Invalid value: (?:("[^"]*"|null|[-0-9.]+): )?', "", said)
 
 
 def _refused(about: str, manifest: Json, *refusals: str, stored: Json | None = None) -> BadCr:

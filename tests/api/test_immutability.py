@@ -108,6 +108,18 @@ def test_an_optional_field_may_be_neither_added_nor_removed(manifest: Json, path
     assert _is_fixed(path) in refusals(without, given)
 
 
+def changes_that_are_refused() -> Iterator[tuple[str, Json, Json]]:
+    """(path, what is stored, what is written) of every change above."""
+    for parameters in _fields():
+        manifest, path, before, after = parameters.values
+        yield path, changed(manifest, {path: before}), changed(manifest, {path: after})
+    for parameters in _optional_fields():
+        manifest, path, value = parameters.values
+        without, given = changed(manifest, {path: None}), changed(manifest, {path: value})
+        yield path, without, given
+        yield path, given, without
+
+
 @pytest.mark.parametrize("name", sorted(_OBJECTS))
 def test_an_object_may_not_be_added_or_removed(name: str) -> None:
     without = changed(make_template() if name == "bootDisk" else make_group(), {f"spec.{name}": None})
