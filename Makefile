@@ -17,7 +17,7 @@ FAULTS := faults or sweep
 PLANE := controlplane
 TERRAFORM := terraform
 
-.PHONY: help env demo test test-slow test-faults sweep control-plane test-control-plane fuzz \
+.PHONY: help env demo test test-slow test-faults sweep control-plane test-control-plane fuzz bench \
 	terraform-tools test-terraform check docs docs-check crds lock clean
 .DEFAULT_GOAL := help
 
@@ -67,6 +67,9 @@ terraform-tools: ## Build the tools of the Terraform tests into a cache (three m
 
 test-terraform: $(READY) terraform-tools ## Run what needs Terraform: modules, examples, plans
 	@$(BIN)/python -m pytest -q -m "$(TERRAFORM)" $(ARGS)
+
+bench: $(READY) ## Measure the event path beside the Pub/Sub client alone (minutes)
+	@$(BIN)/python -m benchmarks.intake $(ARGS)
 
 check: $(READY) ## Lint, types, layers, shell scripts
 	@$(BIN)/ruff check .

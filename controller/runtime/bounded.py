@@ -15,18 +15,19 @@ class Bounded(Generic[M]):
     def __init__(self, metric: M, most: int) -> None:
         self.metric = metric
         self.most = most
-        self._rows: set[tuple[str, ...]] = set()
+        self._rows: dict[tuple[str, ...], M] = {}
 
     def labels(self, *values: str) -> M:
         """The row of these values, or the row `other`."""
-        if values not in self._rows:
+        row = self._rows.get(values)
+        if row is None:
             if len(self._rows) >= self.most - 1:
                 return self.metric.labels(*(OTHER for _ in values))
-            self._rows.add(values)
-        return self.metric.labels(*values)
+            row = self._rows[values] = self.metric.labels(*values)
+        return row
 
     def remove(self, *values: str) -> None:
         """Forget a row, if there is one."""
         if values in self._rows:
-            self._rows.remove(values)
+            del self._rows[values]
             self.metric.remove(*values)

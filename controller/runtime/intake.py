@@ -89,8 +89,9 @@ class Intake:
 
     def _event(self, event: Event, delivery: Delivery) -> None:
         self._metrics.events.labels(f"{event.resource}.{event.kind}").inc()
-        self._metrics.last_event.set(self._clock.now().timestamp())
-        age = (self._clock.now() - moment(event.at)).total_seconds()
+        now = self._clock.now()
+        self._metrics.last_event.set(now.timestamp())
+        age = (now - moment(event.at)).total_seconds()
         self._metrics.event_age.observe(max(0.0, age))
         self._hearing.heard(event, delivery.published)
         if event.resource is Resource.CANARY:

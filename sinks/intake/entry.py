@@ -8,10 +8,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from sinks.intake.events import Decoded, Event, EventKind, Failure, Ignored, Phase, Resource, Unreadable, moment
-from sinks.intake.methods import COLLECTIONS, KINDS, METHOD
+from sinks.intake.methods import Method, method_of
 from sinks.logs import LOG_BOOTSTRAP, LOG_CANARY
 
 #: What a VM may say of its way into the cluster.
@@ -34,6 +35,9 @@ _CODES: Final = range(-(2**31), 2**31)
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.%-]{1,120}")
 _MAX_MESSAGE: Final = 2048
 _MAX_REASON: Final = 256
+#: Names that come with nearly every entry are looked at once. Bounded: whoever forges entries may make up names.
+_CACHED: Final = 1024
+_LONGEST_NAME: Final = 1024
 
 _Fields = Mapping[str, Any]
 
@@ -78,18 +82,18 @@ JSON: Final = json.JSONDecoder(parse_constant=_no_constant)
 
 def _read(entry: _Fields) -> Event:
     log_name = _text(entry, "logName")
-    log = _LOG_NAME.fullmatch(log_name)
+    log = _log_of(log_name) if len(log_name) <= _LONGEST_NAME else None
     if log is None:
         raise _NoEventError(Unreadable("no logName"))
     at = _timestamp(entry)
     if isinstance(entry.get("protoPayload"), dict):
         return _audit(entry, log_name, at)
     if isinstance(entry.get("jsonPayload"), dict):
-        if log["log"] == LOG_BOOTSTRAP:
+        if log == LOG_BOOTSTRAP:
             return _bootstrap(entry, log_name, at)
-        if log["log"] == LOG_CANARY:
+        if log == LOG_CANARY:
             return _canary(entry, log_name, at)
-        raise _NoEventError(Ignored(_plain("log", log["log"])))
+        raise _NoEventError(Ignored(_plain("log", log)))
     if not entry.keys() & {"protoPayload", "jsonPayload", "textPayload"}:
         raise _NoEventError(Ignored("no payload"))
     if isinstance(entry.get("textPayload"), str):
@@ -103,31 +107,29 @@ def _audit(entry: _Fields, log_name: str, at: str) -> Event:
     if not method_name:
         foreign = _text(payload, "@type") not in {"", _AUDIT_LOG}
         raise _NoEventError(Ignored("not an audit entry") if foreign else Unreadable("no methodName"))
-    method = METHOD.fullmatch(method_name)
-    if method is None or payload.get("serviceName") != _COMPUTE:
+    known = payload.get("serviceName") == _COMPUTE and len(method_name) <= _LONGEST_NAME
+    method = method_of(method_name) if known else None
+    if method is None:
         raise _NoEventError(Ignored(_plain("", method_name)))
-    bare = method["bare"]
-    kind = KINDS.get((method["collection"], method["method"]))
-    if kind is None:
-        raise _NoEventError(Ignored(_plain("", bare)))
-    resource, collection = COLLECTIONS[method["collection"]]
+    if method.kind is None:
+        raise _NoEventError(Ignored(_plain("", method.bare)))
     labels = _labels(entry)
-    name, zone = _place(_text(payload, "resourceName").split("/"), collection, method["method"], labels)
+    name, zone = _place(_text(payload, "resourceName").split("/"), method, labels)
     failure = _failure(payload)
     operation = _object(entry, "operation")
     phase = _phase(operation)
     status = _object(payload, "status")
     return Event(
-        resource=resource,
-        kind=kind,
+        resource=method.resource,
+        kind=method.kind,
         project=_project(labels, log_name),
         zone=zone,
         name=name,
-        instance_id=_instance_id(labels) if resource is Resource.INSTANCE else None,
+        instance_id=_instance_id(labels) if method.resource is Resource.INSTANCE else None,
         phase=phase,
         failure=failure,
         at=at,
-        key=_key(entry, log_name, at, otherwise=f"{bare}/{phase}/{zone or ''}/{name}"),
+        key=_key(entry, log_name, at, otherwise=(method.bare, phase, zone or "", name)),
         operation_id=_text(operation, "id")[:_MAX_REASON],
         reason=_text(status, "message")[:_MAX_REASON] if failure is None else "",
     )
@@ -151,7 +153,7 @@ def _bootstrap(entry: _Fields, log_name: str, at: str) -> Event:
         phase=Phase.ONLY,
         failure=None,
         at=at,
-        key=_key(entry, log_name, at, otherwise=f"{step}/{zone}/{name}"),
+        key=_key(entry, log_name, at, otherwise=(step, zone, name)),
         step=step,
         reason=_text(payload, "reason")[:_MAX_REASON],
     )
@@ -172,14 +174,14 @@ def _canary(entry: _Fields, log_name: str, at: str) -> Event:
         phase=Phase.ONLY,
         failure=None,
         at=at,
-        key=_key(entry, log_name, at, otherwise=writer),
+        key=_key(entry, log_name, at, otherwise=(writer,)),
         writer=writer[:_MAX_REASON],
     )
 
 
 def _text(fields: _Fields, key: str) -> str:
     """A field's text, "" where it has none. A lone surrogate is legal JSON, but could not be sent or printed later."""
-    value = fields.get(key)
+    value = fields.get(key, "")
     if not isinstance(value, str):
         return ""
     return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
@@ -188,6 +190,13 @@ def _text(fields: _Fields, key: str) -> str:
 def _object(fields: _Fields, key: str) -> _Fields:
     value = fields.get(key)
     return value if isinstance(value, dict) else {}
+
+
+@lru_cache(_CACHED)
+def _log_of(log_name: str) -> str | None:
+    """The log's id in its name, None where that is none."""
+    found = _LOG_NAME.fullmatch(log_name)
+    return found["log"] if found else None
 
 
 def _labels(entry: _Fields) -> _Fields:
@@ -203,10 +212,11 @@ def _timestamp(entry: _Fields) -> str:
     return at
 
 
-def _key(entry: _Fields, log_name: str, at: str, *, otherwise: str) -> str:
+def _key(entry: _Fields, log_name: str, at: str, *, otherwise: tuple[str, ...]) -> str:
     """What duplicates share and nothing else does. `otherwise` tells entries apart that bear no id of their own."""
     # Parts of a split entry have the part's index appended to insertId; what they share is the uid.
-    own = _text(_object(entry, "split"), "uid") or _text(entry, "insertId") or f"~{otherwise}"
+    own = (_text(entry["split"], "uid") if isinstance(entry.get("split"), dict) else "") or _text(entry, "insertId")
+    own = own or f"~{'/'.join(otherwise)}"
     if len(own) > _MAX_REASON:
         own = hashlib.sha256(own.encode()).hexdigest()
     return f"{log_name}|{at}|{own}"
@@ -221,19 +231,26 @@ def _plain(prefix: str, name: str) -> str:
 def _project(labels: _Fields, log_name: str) -> str:
     """The project's id. The one in resourceName may be the number (facts: audit logs 0, item 4)."""
     for candidate in (_text(labels, "project_id"), log_name.split("/")[1] if log_name.startswith("projects/") else ""):
-        if _PROJECT.fullmatch(candidate):
+        if len(candidate) <= _LONGEST_NAME and _is_project(candidate):
             return candidate
     raise _NoEventError(Unreadable("no project"))
 
 
-def _place(path: list[str], collection: str, method: str, labels: _Fields) -> tuple[str, str | None]:
+@lru_cache(_CACHED)
+def _is_project(name: str) -> bool:
+    return _PROJECT.fullmatch(name) is not None
+
+
+def _place(path: list[str], method: Method, labels: _Fields) -> tuple[str, str | None]:
     """The resource's name, and its zone if it has one: `.../zones/Z/<collection>/<name>`, and what may lie below it.
 
     Read from the end: projects, zones and VMs may be called `instances`, `zones` or `global` too.
     """
-    at = next((n for n in range(len(path) - 2, -1, -1) if path[n] == collection), None)
-    if at is None or _NAME.fullmatch(path[at + 1]) is None:
-        if method == "bulkInsert":
+    at = len(path) - 2
+    while at >= 0 and path[at] != method.holder:
+        at -= 1
+    if at < 0 or _NAME.fullmatch(path[at + 1]) is None:
+        if method.bulk:
             # The parent of a bulk request names no VM; each VM has an entry of its own.
             raise _NoEventError(Ignored("bulkInsert parent"))
         # A refused call may bear any name; only its absence is a fault of the entry.

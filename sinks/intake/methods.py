@@ -8,6 +8,8 @@ and NVIDIA/NVSentinel (gcp_normalizer.go).
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -15,6 +17,9 @@ from sinks.intake.events import EventKind, Resource
 
 #: `v1.compute.instances.insert`, `beta.…`, `alpha.…` and, for system events and a few calls, without a prefix.
 METHOD: Final = re.compile(r"(?:(?:v\d+|alpha|beta)\.)?(?P<bare>compute\.(?P<collection>[A-Za-z]+)\.(?P<method>.+))")
+
+#: Names that are forged must not fill the memory.
+_CACHED: Final = 1024
 
 #: Collection in methodName -> what it holds, and the name of that collection in resourceName.
 COLLECTIONS: Final[Mapping[str, tuple[Resource, str]]] = MappingProxyType(
@@ -122,3 +127,29 @@ KINDS: Final[Mapping[tuple[str, str], EventKind]] = MappingProxyType(
         for method in methods
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What a methodName of Compute Engine means."""
+
+    #: Without the version: `compute.instances.insert`.
+    bare: str
+    resource: Resource
+    #: The collection that stands before the resource's name in resourceName; "" where the method is not known.
+    holder: str
+    #: None where nothing is to be done about it.
+    kind: EventKind | None
+    #: Whether one call of it makes many resources.
+    bulk: bool
+
+
+@lru_cache(_CACHED)
+def method_of(name: str) -> Method | None:
+    """The method of that name; None where the name has not the form of Compute Engine's."""
+    found = METHOD.fullmatch(name)
+    if found is None:
+        return None
+    resource, holder = COLLECTIONS.get(found["collection"], (Resource.INSTANCE, ""))
+    kind = KINDS.get((found["collection"], found["method"]))
+    return Method(found["bare"], resource, holder, kind, bulk=found["method"] == "bulkInsert")

@@ -61,11 +61,14 @@ class Outbox:
         acks, deadlines = self.take()
         if not acks and not deadlines:
             return None
-        return StreamingPullRequest(
+        # The bare message: the library's own would look at every id in Python.
+        request = StreamingPullRequest.pb()(
             ack_ids=acks,
             modify_deadline_ack_ids=[ack_id for ack_id, _ in deadlines],
             modify_deadline_seconds=[seconds for _, seconds in deadlines],
         )
+        wrapped: StreamingPullRequest = StreamingPullRequest.wrap(request)
+        return wrapped
 
     async def something(self) -> bool:
         """Wait until something is pending; False when a sign of life is due first."""
