@@ -20,7 +20,7 @@ from sinks.channel import connect, gapic_clients
 from sinks.intake.delivery import Clock, Counts, Limits, StreamState
 from sinks.intake.outbox import Outbox
 from sinks.intake.stream import Handler, Stream
-from sinks.intake.trouble import NoConnectionError, QuietStreamError, code_of, describe, is_refusal
+from sinks.intake.trouble import NoConnectionError, QuietStreamError, code_of, describe, is_refusal, let_go
 
 _LOG: Final = logging.getLogger(__name__)  # noqa: TID251 - sinks do not know how the program logs
 
@@ -106,7 +106,7 @@ class Subscription:
 
     async def _supervise(self) -> None:
         while not self._closing:
-            started = self._clock.monotonic()
+            started, pause = self._clock.monotonic(), 0.0
             try:
                 await self._one_stream()
             except QuietStreamError:
@@ -114,8 +114,10 @@ class Subscription:
             except Exception as error:  # noqa: BLE001 - whatever ended it, the next stream follows
                 lived = self._clock.monotonic() - started
                 self._note_failure(error, lived)
-                if not self._closing:
-                    await self._clock.sleep(self._pause(error, lived))
+                pause = self._pause(error, lived)
+                let_go(error)
+            if not self._closing:
+                await self._clock.sleep(pause)
 
     async def _one_stream(self) -> None:
         self._delivered = False

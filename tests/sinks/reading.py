@@ -43,7 +43,7 @@ class Reader:
         """What was delivered, in its order."""
         return [delivery.data for delivery in self.deliveries]
 
-    async def until(self, condition: Callable[[StreamState], bool], patience: float = 20) -> StreamState:
+    async def until(self, condition: Callable[[StreamState], bool], patience: float = 40) -> StreamState:
         """The state that fulfils the condition; the current one counts. Looked at with each state and delivery."""
         async with asyncio.timeout(patience):
             while not condition(self.subscription.state):
@@ -57,8 +57,8 @@ class Reader:
         return [later - earlier for earlier, later in pairwise(self.attempts)]
 
     async def until_delivered(self, *bodies: bytes) -> None:
-        """Wait until each of these has been delivered at least once."""
-        await self.until(lambda _: set(bodies) <= set(self.bodies))
+        """Wait until each of these has been delivered at least once, be it after the end of another stream's lease."""
+        await self.until(lambda _: set(bodies) <= set(self.bodies), patience=90)
 
 
 def acking(_: Delivery) -> Answer:
