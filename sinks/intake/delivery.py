@@ -60,6 +60,8 @@ class Limits:
     #: Acks wait for company this long, and no longer than `ack_batch` of them.
     ack_interval: float = 0.005
     ack_batch: int = 500
+    #: Credentials are found within this time; on Compute Engine the metadata server is asked for them.
+    client_timeout: float = 15.0
     #: A connection stands within this time, or another is tried.
     connect_timeout: float = 3.0
     #: A silent stream is probed this often, with this much time to answer.

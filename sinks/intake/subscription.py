@@ -20,7 +20,15 @@ from sinks.channel import connect, gapic_clients
 from sinks.intake.delivery import Clock, Counts, Limits, StreamState
 from sinks.intake.outbox import Outbox
 from sinks.intake.stream import Handler, Stream
-from sinks.intake.trouble import NoConnectionError, QuietStreamError, code_of, describe, is_refusal, let_go
+from sinks.intake.trouble import (
+    NoConnectionError,
+    NoTokenError,
+    QuietStreamError,
+    code_of,
+    describe,
+    is_refusal,
+    let_go,
+)
 
 _LOG: Final = logging.getLogger(__name__)  # noqa: TID251 - sinks do not know how the program logs
 
@@ -121,7 +129,7 @@ class Subscription:
 
     async def _one_stream(self) -> None:
         self._delivered = False
-        client = await self._client_factory()
+        client = await self._make_client()
         try:
             await self._connect(client)
             self._stream = Stream(client, self._path, self._outbox, self._handle, self._note_alive, self._limits)
@@ -135,6 +143,14 @@ class Subscription:
                     self._heard = self._clock.monotonic() - self._stream.pulse.silence
                 self._stream = None
             await client.transport.close()
+
+    async def _make_client(self) -> Any:
+        seconds = self._limits.client_timeout
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._client_factory()
+        except TimeoutError as error:
+            raise NoTokenError(f"nothing came within {seconds:g} s") from error
 
     async def _connect(self, client: Any) -> None:
         seconds = self._limits.connect_timeout
