@@ -194,7 +194,7 @@ class PubSubFace:
             if fault and fault.effect == "hold-after":
                 await fault.release()
             while (batch := await consumer.take()) or not consumer.gone:
-                # A sign of life is answered with nothing: docs/facts.md, Pub/Sub 1.
+                # A sign of life is answered with nothing (facts: Pub/Sub 1).
                 for start in range(0, len(batch) or 1, _BATCH):
                     part = batch[start : start + _BATCH]
                     yield _pb["StreamingPullResponse"](received_messages=[received(delivery) for delivery in part])

@@ -46,7 +46,7 @@ class StreamState:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of a stream. Times in seconds. docs/facts.md, Pub/Sub 1, has what the service does on its side.
+    """Bounds of a stream. Times in seconds. What the service does on its side is known (facts: Pub/Sub 1).
 
     A connection that dies without a word is found within `probe_interval + probe_timeout`; a service that can be
     reached again is found within `reach_max`, plus what it takes to connect.

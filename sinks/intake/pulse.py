@@ -1,6 +1,6 @@
 """Whether a stream still lives. A dead connection says nothing, and neither does an idle one: so it is asked.
 
-Asked by a unary call on the same connection: gRPC's own pings would get a client thrown out (docs/facts.md, Pub/Sub 1).
+Asked by a unary call on the same connection: gRPC's own pings would get a client thrown out (facts: Pub/Sub 2).
 """
 
 import asyncio

@@ -119,7 +119,9 @@ class Subscription:
                 await self._one_stream()
             except QuietStreamError:
                 _LOG.info("%s brought nothing for %g s; its stream is replaced.", self._path, self._limits.quiet)
-            except Exception as error:  # noqa: BLE001 - whatever ended it, the next stream follows
+            except (Exception, asyncio.CancelledError) as error:
+                if _is_cancelled(error):
+                    raise
                 lived = self._clock.monotonic() - started
                 self._note_failure(error, lived)
                 pause = self._pause(error, lived)
@@ -223,6 +225,12 @@ class Subscription:
             self._on_state(state)
         except Exception:  # noqa: BLE001 - whoever listens must not end the pulling
             _LOG.exception("The listener to the state of %s failed.", self._path)
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Whether we are to end. gRPC raises the same of a call that somebody else has cancelled."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def _sum(one: Counts, other: Counts) -> Counts:

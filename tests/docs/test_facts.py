@@ -5,9 +5,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("controller", "simulator", "sinks", "tests")
-CITATION = re.compile(r"facts: ((?:GCE|TPU|audit logs|control plane|kopf|reference API)[^):;]*)")
+CITATION = re.compile(r"facts: ((?:GCE|TPU|Pub/Sub|audit logs|control plane|kopf|reference API)[^):;]*)")
 #: A family with its number, a number of the family before ("GCE 2 and 6.4"), or a family without numbers.
-PLACE = re.compile(r"(?:\b(GCE|TPU|audit logs|control plane) |(?<!item ))\b(\d(?:\.\d)?)\b|\b(kopf|reference API)\b")
+PLACE = re.compile(
+    r"(?:\b(GCE|TPU|Pub/Sub|audit logs|control plane) |(?<!item ))\b(\d(?:\.\d)?)\b|\b(kopf|reference API)\b"
+)
 
 
 def sections() -> set[str]:

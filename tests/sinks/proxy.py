@@ -119,6 +119,8 @@ class Front:
         self._server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))
         self.answers: dict[str, tuple[grpc.StatusCode, str] | None] = {}
         self.silent: set[str] = set()
+        #: Whether streams are told everything twice.
+        self.doubles = False
         #: Calls by method, whatever became of them.
         self.calls: Counter[str] = Counter()
         #: Responses by method.
@@ -179,6 +181,8 @@ class Front:
                 if method == "StreamingPull":
                     await self._flowing.wait()
                 yield response
+                if self.doubles and method == "StreamingPull":
+                    yield response
                 await self._count(self.responses, method)
         except grpc.aio.AioRpcError as error:
             await context.abort(error.code(), error.details() or "")

@@ -240,3 +240,22 @@ async def test_a_listener_that_raises_does_not_end_the_pulling(server: PubSubSer
     await server.until(lambda: server.acked == ["ack-m-1"])
     await subscription.close(5)
     await running
+
+
+async def test_a_cancellation_that_is_not_ours_is_a_failure_like_any_other(
+    server: PubSubServer, clock: LoopClock
+) -> None:
+    """GRPC raises CancelledError of a call that it cancelled by itself: to end over it would be to go deaf."""
+    real, tries = client_for(server.endpoint), 0
+
+    async def factory() -> object:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise asyncio.CancelledError
+        return await real()
+
+    async with reading(factory, clock) as reader:
+        await server.publish(b"m-1")
+        await server.until(lambda: server.acked == ["ack-m-1"])
+    assert reader.states[0].error == f"pulling {SUBSCRIPTION} failed (CancelledError); reconnecting"

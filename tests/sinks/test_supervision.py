@@ -109,9 +109,10 @@ async def test_a_restart_of_the_service_is_survived(
             "the credentials to pull {path} were refused (Who?); renew them",
         ),
         (Status.INTERNAL, "RST_STREAM", "pulling {path} failed (RST_STREAM); reconnecting"),
+        (Status.CANCELLED, "by the server", "pulling {path} failed (by the server); reconnecting"),
         (None, "", "the stream of {path} ended; reconnecting"),
     ],
-    ids=["unavailable", "exhausted", "denied", "unauthenticated", "internal", "ended"],
+    ids=["unavailable", "exhausted", "denied", "unauthenticated", "internal", "cancelled", "ended"],
 )
 async def test_what_refuses_or_ends_every_stream_is_tried_ever_more_slowly_until_it_is_mended(
     events: Events, clock: LoopClock, status: grpc.StatusCode | None, text: str, told: str
@@ -286,3 +287,17 @@ async def test_a_server_that_delivers_once_and_cuts_is_not_hammered(embedded: Em
         for number in range(8):
             await one_more(reader, events, str(number).encode())
     assert hurries(reader) == []
+
+
+async def test_a_close_in_a_black_hole_takes_no_longer_than_its_grace(embedded: Embedded, clock: LoopClock) -> None:
+    events = Events(embedded.endpoint, "closing")
+    await events.make()
+    limits = replace(LIMITS, ack_interval=0.5)
+    async with through_wire(events, clock, limits) as (wire, reader):
+        await reader.until(lambda state: state.connected)
+        await events.publish(b"1")
+        await reader.until_delivered(b"1")
+        wire.swallow()
+        began = clock.monotonic()
+        await reader.subscription.close(1)
+        assert clock.monotonic() - began < 2
