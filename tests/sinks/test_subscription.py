@@ -99,6 +99,7 @@ async def test_a_restart_of_the_service_is_survived(server: PubSubServer, clock:
         await server.start()
         await server.publish(b"m-1")
         await server.until(lambda: server.acked == ["ack-m-1"])
+    assert broken.code == "UNAVAILABLE"
     assert broken.error.startswith(f"Pub/Sub cannot be reached to pull {SUBSCRIPTION} (")
     assert broken.error.endswith("); check the endpoint and the network")
 
@@ -112,7 +113,7 @@ async def test_a_missing_subscription_is_named_with_what_to_do_and_found_when_it
         server.exists = True
         await server.publish(b"m-1")
         await server.until(lambda: server.acked == ["ack-m-1"])
-    assert not missing.connected
+    assert (missing.connected, missing.code) == (False, "NOT_FOUND")
     assert missing.error == (
         f"{SUBSCRIPTION} does not exist (Subscription does not exist); create it with terraform/, "
         "or correct the name of the subscription"
@@ -127,6 +128,8 @@ async def test_a_connection_that_answers_nothing_is_left_for_a_new_one(server: P
         server.mute = False
         await reader.until(lambda state: state.connected)
         await server.until(lambda: len(server.openings) >= 2)
+    # Nobody has answered.
+    assert silent.code == ""
     assert silent.error == (
         f"the connection for {SUBSCRIPTION} no longer answers; reconnecting (check the network if this repeats)"
     )

@@ -30,6 +30,8 @@ class Writer:
         self.sink = CloudLogging(client_for(endpoint), LOG, limits, self._listen, jitter=lambda: 0.5)
 
     def _listen(self, trouble: str) -> None:
+        # Whoever is not told can ask.
+        assert trouble == self.sink.trouble
         self.troubles.append(trouble)
         self.told.set()
 
