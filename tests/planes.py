@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import aiohttp
+
 from controller.api.crd import crd_manifests
 from simulator.controlplane.control_plane import ControlPlane, ControlPlaneSettings, control_plane
 
@@ -20,18 +22,28 @@ class RealPlane:
 
     kubeconfig: Path
     url: str
-    folder: Path
-    etcd: str
+    _server: "_Server" = field(repr=False)
 
-    @property
-    def endpoint(self) -> str:
-        """The API server as host:port."""
-        return self.url.removeprefix("https://")
+    async def forget(self) -> None:
+        """Make the API server forget what watches and pages could have been resumed from; it restarts for that."""
+        plane = self._server.plane
+        assert plane is not None
+        etcd = plane.place.etcd_url
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_restarted(plane), self._server.loop))
+        async with aiohttp.ClientSession(etcd, raise_for_status=True) as session:
+            async with session.post("/v3/maintenance/status", json={}) as answer:
+                revision = (await answer.json())["header"]["revision"]
+            async with session.post("/v3/kv/compaction", json={"revision": revision, "physical": True}) as answer:
+                await answer.read()
 
     @property
     def port(self) -> int:
         """The API server's port."""
         return int(self.url.rpartition(":")[2])
+
+
+async def _restarted(plane: ControlPlane) -> None:
+    await plane.restart_api_server()
 
 
 @dataclass
@@ -71,7 +83,7 @@ def running_plane(folder: Path) -> Iterator[RealPlane]:
         if server.failure is not None:
             raise server.failure
         assert server.plane is not None
-        yield RealPlane(server.plane.kubeconfig, server.plane.url, folder, server.plane.place.etcd_url)
+        yield RealPlane(server.plane.kubeconfig, server.plane.url, server)
     finally:
         if not server.loop.is_closed():
             server.loop.call_soon_threadsafe(server.leave.set)

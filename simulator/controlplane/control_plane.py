@@ -22,7 +22,7 @@ from simulator.children import Child, ChildError
 from simulator.controlplane import kubeadm, programs
 from simulator.controlplane.binaries import binary
 from simulator.controlplane.client import Client, RefusedError, client
-from simulator.controlplane.objects import apply
+from simulator.controlplane.objects import apply, list_custom_resources
 from simulator.controlplane.place import Place, reserved_ports
 from simulator.kube.serving import kubeconfig
 from simulator.seams import Json
@@ -59,7 +59,9 @@ class ControlPlane:
     kubeconfig: Path
     authority: str
     client: Client
-    token: str
+    #: Kills the API server and starts it again, at the same address; returns when it is ready. Its watches break, and
+    #: what they could have been resumed from is forgotten.
+    restart_api_server: Callable[[], Awaitable[None]]
 
     @property
     def url(self) -> str:
@@ -96,7 +98,7 @@ class _Start:
         self._stack = stack
         self._place = place
         self._settings = settings
-        self._children: list[Child] = []
+        self._children: dict[str, Child] = {}
         self._admin_token = secrets.token_urlsafe(24)
         self._first_token = f"{secrets.token_hex(3)}.{secrets.token_hex(8)}"
 
@@ -123,13 +125,20 @@ class _Start:
         config = place.folder / f"{ADMIN}.kubeconfig"
         content = kubeconfig(place.url, self._admin_token, ADMIN, ca=authority.encode())
         _write(config, yaml.safe_dump(content, sort_keys=False))
-        return ControlPlane(place, config, authority, admin, self._admin_token)
+
+        async def restart() -> None:
+            await self._children["kube-apiserver"].kill()
+            await self._launch(programs.kube_apiserver(place))
+            await self._until("the API server", lambda: admin.text("/readyz"))
+            await self._until("the custom resources", lambda: list_custom_resources(admin))
+
+        return ControlPlane(place, config, authority, admin, restart)
 
     async def _launch(self, command: Sequence[str]) -> None:
         name, *arguments = command
         child = await children.start((binary(name), *arguments), self._place.log(name))
         self._stack.push_async_callback(child.kill)
-        self._children.append(child)
+        self._children[name] = child
 
     async def _tell_joiners(self, admin: Client) -> None:
         """Where the control plane is: kubeadm writes the address at which it found it itself."""
@@ -152,7 +161,7 @@ class _Start:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _PATIENCE
         while True:
-            for child in self._children:
+            for child in self._children.values():
                 child.check()
             try:
                 await look()

@@ -22,6 +22,14 @@ async def apply(admin: Client, manifest: Json) -> Json:
     return applied
 
 
+async def list_custom_resources(admin: Client) -> None:
+    """Read a page of every custom resource. Raises RefusedError while the server still reads them in (429)."""
+    for definition in (await admin.call("GET", _CRDS))["items"]:
+        spec = definition["spec"]
+        for version in spec["versions"]:
+            await admin.call("GET", f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}?limit=1")
+
+
 async def path_of(admin: Client, manifest: Json) -> str:
     """The URL's path of the object that a manifest describes, by discovery."""
     version, metadata = manifest["apiVersion"], manifest["metadata"]

@@ -89,7 +89,7 @@ BUILTINS = (
         columns=columns.SECRETS,
     ),
     _core("configmaps", "ConfigMap", short_names=("cm",), columns=columns.CONFIG_MAPS),
-    _core("events", "Event", short_names=("ev",), columns=columns.EVENTS),
+    _core("events", "Event", short_names=("ev",), check=events.check, columns=columns.EVENTS),
     _in(
         "events.k8s.io",
         "events",

@@ -134,6 +134,6 @@ def expired(why: str) -> ApiError:
 
 def too_large_resource_version(asked: int, current: int) -> ApiError:
     """504 of a read that asks for a future resourceVersion."""
-    message = f"Too large resource version: {asked}, current: {current}"
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     return ApiError(504, "Timeout", message, details={"causes": [cause], "retryAfterSeconds": 1})

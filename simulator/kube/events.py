@@ -4,6 +4,10 @@ The pairs are those of k8s.io/kubernetes/pkg/apis/events/v1/conversion.go. kopf 
 reads them; newer recorders write events.k8s.io.
 """
 
+from collections.abc import Iterator
+
+from simulator.kube.edit import dig
+from simulator.kube.errors import Cause
 from simulator.seams import Json
 
 #: (core, events.k8s.io)
@@ -18,6 +22,14 @@ _PAIRS = (
 )
 _TO_NEW = dict(_PAIRS)
 _TO_CORE = {new: core for core, new in _PAIRS}
+
+
+def check(new: Json, _old: Json | None) -> Iterator[Cause]:
+    """An Event is in its subject's namespace; of a subject without one, in `default` (core/validation/events.go)."""
+    namespace = dig(new, ("involvedObject", "namespace")) or ""
+    if new["metadata"]["namespace"] != (namespace or "default") and "eventTime" not in new:
+        why = f'Invalid value: "{namespace}": does not match event.namespace'
+        yield Cause("involvedObject.namespace", "FieldValueInvalid", why)
 
 
 def to_new(body: Json) -> Json:

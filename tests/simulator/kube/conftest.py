@@ -1,7 +1,7 @@
 """A cluster, and what the contract tests ask for: `kubeconfig`, `api`, a `namespace` of one's own, the widgets' CRD."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -29,6 +29,27 @@ def kubeconfig(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         return plane.kubeconfig
     cluster: Cluster = request.getfixturevalue("shared_cluster")
     return cluster.write_kubeconfig(tmp_path)
+
+
+Forget = Callable[[], Awaitable[None]]
+
+
+@pytest.fixture
+def forget(request: pytest.FixtureRequest) -> Forget:
+    """Makes the server forget what watches and pages could be resumed from."""
+    if request.node.get_closest_marker("controlplane"):
+        plane: RealPlane = request.getfixturevalue("real_plane")
+        return plane.forget
+    cluster: Cluster = request.getfixturevalue("shared_cluster")
+
+    def compact() -> None:
+        for resource in cluster.store.registry.storage():
+            cluster.store.bucket(resource.id).forget(cluster.store.revision)
+
+    async def forget() -> None:
+        cluster.call(compact)
+
+    return forget
 
 
 @pytest_asyncio.fixture

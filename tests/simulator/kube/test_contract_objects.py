@@ -332,3 +332,43 @@ async def test_a_terminating_namespace_takes_nothing_new(api: Api, namespace: st
     assert refused.reason == (403, "Forbidden")
     assert refused.message.endswith("because it is being terminated")
     await api.patch(widgets(namespace, "one"), {"metadata": {"finalizers": None}})
+
+
+async def test_a_lease_is_renewed_by_its_holder_and_a_stale_renewal_is_a_conflict(api: Api, namespace: str) -> None:
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    spec = {"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000001Z"}
+    first = await api.create(leases, {"metadata": {"name": "one"}, "spec": spec})
+    assert (first.code, first.body["spec"]) == (201, spec)
+    renewed = {**first.body, "spec": {**spec, "renewTime": "2026-01-01T00:00:05.000000Z"}}
+    answer = await api.replace(f"{leases}/one", renewed)
+    assert (answer.code, answer.body["spec"]["renewTime"]) == (200, "2026-01-01T00:00:05.000000Z")
+    stolen = await api.replace(f"{leases}/one", {**first.body, "spec": {**spec, "holderIdentity": "b"}})
+    assert stolen.reason == (409, "Conflict")
+    assert (await api.get(f"{leases}/one")).body["spec"]["holderIdentity"] == "a"
+
+
+async def test_an_event_stays_in_the_namespace_of_its_subject(api: Api, namespace: str) -> None:
+    subject = {"kind": "Widget", "namespace": "default", "name": "one", "apiVersion": "contract.example.com/v1"}
+    event = {"metadata": {"name": "one.1"}, "involvedObject": subject, "reason": "Made", "type": "Normal"}
+    refused = await api.create(f"/api/v1/namespaces/{namespace}/events", event)
+    assert refused.reason == (422, "Invalid")
+    assert refused.message == (
+        'Event "one.1" is invalid: involvedObject.namespace: Invalid value: "default": does not match event.namespace'
+    )
+
+
+async def test_a_merge_patch_of_an_older_version_is_a_conflict(api: Api, namespace: str) -> None:
+    created = await api.create(widgets(namespace), widget(spec={"size": 1}))
+    version = created.body["metadata"]["resourceVersion"]
+    path = widgets(namespace, "one")
+    await api.patch(path, {"spec": {"size": 2}})
+    refused = await api.patch(path, {"metadata": {"resourceVersion": version}, "spec": {"size": 3}})
+    assert refused.reason == (409, "Conflict")
+    assert (await api.get(path)).body["spec"]["size"] == 2
+
+
+async def test_a_rule_judges_updates_as_well(api: Api, namespace: str) -> None:
+    await api.create(widgets(namespace), widget(spec={"size": 1}))
+    refused = await api.patch(widgets(namespace, "one"), {"spec": {"size": 11}})
+    assert refused.reason == (422, "Invalid")
+    assert refused.body["details"]["causes"][0]["message"].endswith("too big")

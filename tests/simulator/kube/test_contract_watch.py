@@ -4,6 +4,7 @@ from contextlib import aclosing
 from typing import Any
 
 from tests.simulator.kube.client import Api
+from tests.simulator.kube.conftest import Forget
 from tests.simulator.kube.widgets import widget, widgets
 
 Json = dict[str, Any]
@@ -77,6 +78,41 @@ async def test_the_initial_events_end_with_a_bookmark(api: Api, namespace: str) 
     metadata = events[1]["object"]["metadata"]
     assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
     assert int(metadata["resourceVersion"]) >= int(events[0]["object"]["metadata"]["resourceVersion"])
+
+
+async def test_a_watch_that_allows_bookmarks_is_told_how_far_it_is_before_it_ends(api: Api, namespace: str) -> None:
+    await api.create(widgets(namespace), widget("a"))
+    version = (await api.get(widgets(namespace))).body["metadata"]["resourceVersion"]
+    query = {"resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": 4}
+    events = [event async for event in api.watch(widgets(namespace), **query)]
+    assert [item["type"] for item in events] == ["BOOKMARK"]
+    assert events[0]["object"]["kind"] == "Widget"
+    assert set(events[0]["object"]) <= {"kind", "apiVersion", "metadata"} | {"spec"}
+    assert int(events[0]["object"]["metadata"]["resourceVersion"]) >= int(version)
+
+
+async def test_what_is_forgotten_cannot_be_resumed_from(api: Api, namespace: str, forget: Forget) -> None:
+    for name in ("a", "b", "c"):
+        await api.create(widgets(namespace), widget(name))
+    page = await api.get(widgets(namespace), limit=1)
+    old = page.body["metadata"]["resourceVersion"]
+    await api.delete(widgets(namespace, "b"))
+    await forget()
+    [event] = await told(api, widgets(namespace), 1, resourceVersion=old)
+    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
+    assert event["object"]["message"].startswith("too old resource version: ")
+    rest = await api.get(widgets(namespace), limit=1, **{"continue": page.body["metadata"]["continue"]})
+    assert rest.reason == (410, "Expired")
+    assert rest.message.startswith("The provided continue parameter is too old to display a consistent list result.")
+    assert (await api.get(widgets(namespace))).names == ["a", "c"]
+
+
+async def test_a_version_that_never_was_is_waited_for_and_then_refused(api: Api, namespace: str) -> None:
+    version = (await api.get(widgets(namespace))).body["metadata"]["resourceVersion"]
+    future = str(int(version) + 1_000_000)
+    refused = await api.get(widgets(namespace), resourceVersion=future, resourceVersionMatch="NotOlderThan")
+    assert refused.reason == (504, "Timeout")
+    assert refused.message.startswith(f"Timeout: Too large resource version: {future}, current: ")
 
 
 async def test_initial_events_need_their_match(api: Api, namespace: str) -> None:
