@@ -6,7 +6,7 @@ resource "google_pubsub_subscription" "cluster" {
   project                    = var.project
   name                       = "${var.name}-${each.key}"
   topic                      = google_pubsub_topic.events.id
-  labels                     = var.labels
+  labels                     = merge(var.labels, { tpu-node-group-cluster = each.key })
   ack_deadline_seconds       = var.ack_deadline_seconds
   message_retention_duration = "${var.message_retention_seconds}s"
 

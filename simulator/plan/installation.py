@@ -1,0 +1,204 @@
+"""The event path that a plan would make: topics, subscriptions, the sink, and who may do what.
+
+A relation holds where the plan says so, by a known value or by a reference (references.py), and is missing otherwise.
+The operator is the service account that has a custom role on Compute Engine's API; which cluster's, its subscription
+says, by its label.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from simulator.plan.grants import AGENT, Grants
+from simulator.plan.references import sources
+from simulator.plan.resources import Plan, PlanError, Resource
+from simulator.pubsub.subscription import DeadLetterPolicy, RetryPolicy, SubscriptionConfig
+
+__all__ = ["CLUSTER_LABEL", "Installation", "PlannedSink", "installation"]
+
+#: Of a cluster's subscription (terraform/modules/event-pipeline).
+CLUSTER_LABEL: Final = "tpu-node-group-cluster"
+_SINKS: Final = ("google_logging_project_sink", "google_logging_folder_sink", "google_logging_organization_sink")
+#: Where a retry policy leaves one out (facts: GCE 5).
+_BACKOFF: Final = (("minimum", "10s"), ("maximum", "600s"))
+_DAYS_31: Final = 31 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSink:
+    """The sink that publishes to the operator's topic. `publisher`: its writer may."""
+
+    name: str
+    filter: str
+    disabled: bool
+    publisher: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What the plan would make, as far as one cluster's operator has to do with it."""
+
+    project: str
+    cluster: str
+    #: The operator's topic and subscription, as projects/P/topics/T and projects/P/subscriptions/S.
+    topic: str
+    subscription: str
+    topics: tuple[str, ...]
+    subscriptions: tuple[SubscriptionConfig, ...]
+    #: None where no sink publishes to the topic.
+    sink: PlannedSink | None
+    #: Subscriptions whose dead letters Pub/Sub's service agent may move: both of its roles are there.
+    dead_letters: frozenset[str]
+    #: The operator may take from the subscription, and write log entries; VMs may write theirs.
+    subscriber: bool
+    logger: bool
+    nodes_logger: bool
+    #: Of the operator's custom role.
+    permissions: frozenset[str] = field(default_factory=frozenset)
+    act_as: bool = False
+
+
+def installation(plan: Plan, cluster: str = "") -> Installation:
+    """Read it. `cluster` chooses where there are several. Raises PlanError."""
+    return _Reading(plan, cluster).installation()
+
+
+class _Reading:
+    def __init__(self, plan: Plan, cluster: str) -> None:
+        self._plan = plan
+        self._topics = {path_of(each): each for each in plan.of_type("google_pubsub_topic")}
+        self._grants = Grants(plan)
+        self._own = self._subscription(cluster)
+        self._topic = self._topic_of(self._own, "topic")
+
+    def installation(self) -> Installation:
+        operator, path = self._operator(), path_of(self._own)
+        configs = [self._config(each) for each in self._plan.of_type("google_pubsub_subscription")]
+        return Installation(
+            project=str(self._own.values["project"]),
+            cluster=_labels(self._own).get(CLUSTER_LABEL, ""),
+            topic=self._topic,
+            subscription=path,
+            topics=tuple(self._topics),
+            subscriptions=tuple(each for each in configs if each.topic in self._topics),
+            sink=self._sink(),
+            dead_letters=frozenset(each.name for each in configs if self._may_move(each)),
+            subscriber=operator in self._grants.on("google_pubsub_subscription", path, "roles/pubsub.subscriber"),
+            logger=operator in self._grants.in_projects("roles/logging.logWriter"),
+            nodes_logger=bool(self._nodes(operator) & self._grants.in_projects("roles/logging.logWriter")),
+            permissions=self._grants.permissions(operator),
+            act_as=operator in self._grants.acting(),
+        )
+
+    def _subscription(self, cluster: str) -> Resource:
+        """The operator's. Where none bears the label, the only one that there is."""
+        everything = self._plan.of_type("google_pubsub_subscription")
+        labelled = [each for each in everything if CLUSTER_LABEL in _labels(each)]
+        found = [each for each in labelled if cluster in {"", _labels(each)[CLUSTER_LABEL]}] if labelled else everything
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(sorted(_labels(each)[CLUSTER_LABEL] for each in labelled))
+        if not everything:
+            raise PlanError("the plan makes no subscription: there is nothing that an operator could take events from")
+        if not labelled:
+            raise PlanError(f"which subscription is the operator's? None has the label {CLUSTER_LABEL}")
+        raise PlanError(f"the plan has no one cluster {cluster!r}: say which of {names}")
+
+    def _topic_of(self, resource: Resource, *path: str | int) -> str:
+        """The topic that an argument names, "" where it names none of the plan's."""
+        found = [each for each in sources(self._plan, resource, *path) if each.type == "google_pubsub_topic"]
+        known = [topic for topic in self._topics if _at(resource, path) in {topic, topic.rpartition("/")[2]}]
+        return next(iter([*known, *(path_of(each) for each in found)]), "")
+
+    def _config(self, resource: Resource) -> SubscriptionConfig:
+        values = resource.values
+        retry, letters, expiry = (
+            (values.get(name) or [None])[0] for name in ("retry_policy", "dead_letter_policy", "expiration_policy")
+        )
+        dead = self._topic_of(resource, "dead_letter_policy", 0, "dead_letter_topic") if letters is not None else ""
+        return SubscriptionConfig(
+            path_of(resource),
+            self._topic_of(resource, "topic"),
+            int(values.get("ack_deadline_seconds") or 10),
+            retry=None if retry is None else _retry(retry),
+            dead_letter=DeadLetterPolicy(dead, int(letters.get("max_delivery_attempts") or 5)) if dead else None,
+            labels=_labels(resource),
+            expires=_DAYS_31 if expiry is None else _seconds(expiry.get("ttl"), _DAYS_31),
+        )
+
+    def _sink(self) -> PlannedSink | None:
+        there = [
+            each for each in self._plan.of_type(*_SINKS) if self._topic and self._topic_of_sink(each) == self._topic
+        ]
+        if not there:
+            return None
+        if len(there) > 1:
+            raise PlanError(f"two sinks publish to {self._topic}: {', '.join(each.address for each in there)}")
+        sink = there[0]
+        publishers = self._grants.on("google_pubsub_topic", self._topic, "roles/pubsub.publisher")
+        return PlannedSink(
+            str(sink.values["name"]),
+            str(sink.values.get("filter") or ""),
+            bool(sink.values.get("disabled")),
+            sink.address in publishers,
+        )
+
+    def _topic_of_sink(self, sink: Resource) -> str:
+        known = str(sink.values.get("destination") or "").removeprefix("pubsub.googleapis.com/")
+        return known if known in self._topics else self._topic_of(sink, "destination")
+
+    def _may_move(self, config: SubscriptionConfig) -> bool:
+        if config.dead_letter is None:
+            return False
+        publishers = self._grants.on("google_pubsub_topic", config.dead_letter.topic, "roles/pubsub.publisher")
+        takers = self._grants.on("google_pubsub_subscription", config.name, "roles/pubsub.subscriber")
+        return AGENT in publishers and AGENT in takers
+
+    def _operator(self) -> str:
+        """Its service account's address; "" where it cannot be told."""
+        operators = self._grants.with_custom_role()
+        takers = self._grants.on("google_pubsub_subscription", path_of(self._own), "roles/pubsub.subscriber")
+        mine = operators & takers or operators or takers - {AGENT}
+        return next(iter(mine)) if len(mine) == 1 else ""
+
+    def _nodes(self, operator: str) -> frozenset[str]:
+        """The service accounts that the operator attaches to VMs; where it may none, all but operators."""
+        everything = frozenset(each.address for each in self._plan.of_type("google_service_account"))
+        return self._grants.attached(operator) or everything - self._grants.with_custom_role()
+
+
+def path_of(resource: Resource) -> str:
+    """`projects/P/topics/T` or `projects/P/subscriptions/S`."""
+    collection = "topics" if resource.type == "google_pubsub_topic" else "subscriptions"
+    project = resource.values.get("project")
+    if not project:
+        raise PlanError(f"{resource.address} names no project: the plan must, for the world has no default one")
+    return f"projects/{project}/{collection}/{resource.values['name']}"
+
+
+def _labels(resource: Resource) -> Mapping[str, str]:
+    return resource.values.get("labels") or {}
+
+
+def _at(resource: Resource, path: Iterable[str | int]) -> object:
+    value: object = resource.values
+    for step in path:
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def _retry(written: Mapping[str, str]) -> RetryPolicy:
+    minimum, maximum = (written.get(f"{name}_backoff") or default for name, default in _BACKOFF)
+    return RetryPolicy(float(minimum.removesuffix("s")), float(maximum.removesuffix("s")))
+
+
+def _seconds(written: str | None, default: float) -> float | None:
+    """`600s` as a number; "" is never."""
+    if written is None:
+        return default
+    return float(written.removesuffix("s")) if written else None
