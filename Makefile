@@ -85,6 +85,10 @@ docs: $(READY) ## Write the pages that are made from code
 docs-doctor: $(READY) ## Write the transcripts in docs/doctor.md
 	@$(BIN)/python -m tests.docs.doctor_output
 
+.PHONY: plans
+plans: $(READY) terraform-tools ## Write the examples' plans into tests/data/terraform
+	@$(BIN)/python -m tests.terraform.plans
+
 docs-check: $(READY) ## Run the README's transcript again and compare (times masked)
 	@$(BIN)/python -m pytest -q tests/docs $(ARGS)
 

@@ -24,7 +24,7 @@ from simulator.control.role import role_routes
 from simulator.controlplane.binaries import MissingBinaryError
 from simulator.controlplane.cluster import real_cluster
 from simulator.controlplane.kubeconfigs import KubeconfigError
-from simulator.event_path import EventPath
+from simulator.event_path import EventPath, planned
 from simulator.events import event_path, project_of
 from simulator.faults import Faults
 from simulator.guests import Guests, GuestSettings
@@ -34,6 +34,7 @@ from simulator.logging.kinds import known_event
 from simulator.logging.latency import Latency
 from simulator.logging.router import LogRouter
 from simulator.logging.sinks import SinkFace
+from simulator.logging.vm_log import VmLog
 from simulator.metadata.from_world import WorldMachines
 from simulator.metadata.server import MetadataServer
 from simulator.options import Face, SimulatorOptions
@@ -42,7 +43,7 @@ from simulator.project import Project
 from simulator.pubsub.emulator import EmulatorError
 from simulator.pubsub.topic import EventTopic
 from simulator.rpc import serving as serving_rpc
-from simulator.seams import Json
+from simulator.seams import Json, LogWriter
 from simulator.timing import Timings
 from simulator.world import World
 
@@ -105,7 +106,7 @@ class _Assembly:
         self._stack = stack
         self._calls = CallCounts()
         self._faults = Faults(known_event)
-        self._path = EventPath()
+        self._path = EventPath(planned(options.installation) if options.installation else None)
 
     async def build(self) -> Json:
         """Start everything; what `ready` is told."""
@@ -115,12 +116,12 @@ class _Assembly:
         router = self._router(events.topic, project)
         world = self._world(router)
         kubernetes = await enter(self._cluster())
-        guests = await self._guests(world, kubernetes, router)
+        guests = await self._guests(world, kubernetes, VmLog(router, self._path))
         logging_face = LoggingFace(router, router.records, self._calls, self._faults, self._path)
         sinks = SinkFace(project, self._calls, self._faults)
         logs = await enter(serving_rpc((logging_face.handlers(), sinks.handlers()), self._port("logging")))
         quota = RateQuota(utc_now, options.quota) if options.quota else None
-        role = Role(role_permissions() if options.permissions is None else options.permissions)
+        role = self._role()
         compute = compute_app(world, self._calls, self._faults, quota=quota, allowed=role.allows)
         compute_url = await enter(serving(compute, port=self._port("compute")))
         control = ControlFace(
@@ -139,7 +140,7 @@ class _Assembly:
         )
         control_url = await enter(serving(control, port=self._port("control")))
         environment = {
-            "TPU_NODE_GROUP_PROJECT": options.project,
+            "TPU_NODE_GROUP_PROJECT": options.installation.project if options.installation else options.project,
             "TPU_NODE_GROUP_SUBSCRIPTION": events.subscription,
             "TPU_NODE_GROUP_COMPUTE_ENDPOINT": compute_url,
             "TPU_NODE_GROUP_PUBSUB_ENDPOINT": events.endpoint,
@@ -162,6 +163,12 @@ class _Assembly:
             return self._options.directory
         return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="tpu-node-group-")))
 
+    def _role(self) -> Role:
+        """What the operator's account may do: as planned, as told, or all that it should."""
+        if made := self._options.installation:
+            return Role(made.permissions, act_as=made.act_as)
+        return Role(role_permissions() if self._options.permissions is None else self._options.permissions)
+
     def _port(self, face: Face) -> int:
         return self._options.ports.get(face, 0)
 
@@ -180,13 +187,11 @@ class _Assembly:
             world.set_capacity(zone, machine_type, available)
         return world
 
-    async def _guests(self, world: World, kubernetes: Cluster, router: LogRouter) -> Guests:
+    async def _guests(self, world: World, kubernetes: Cluster, log: LogWriter) -> Guests:
         """The guests, and the metadata server that their like on the wire would ask."""
         machines = WorldMachines(world)
         settings = GuestSettings(scale=self._options.timings, kubelet_version=kubernetes.version)
-        world.guests = guests = Guests(
-            machines, kubernetes.kubelets, router, utc_now, settings, seed=self._options.seed
-        )
+        world.guests = guests = Guests(machines, kubernetes.kubelets, log, utc_now, settings, seed=self._options.seed)
         self._stack.push_async_callback(guests.close)
         metadata = MetadataServer(machines, self._calls, self._faults)
         await metadata.start(self._port("metadata"))

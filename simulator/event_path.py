@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from simulator.logging.query import Predicate, QueryError, compile_query
 from simulator.logging.sink_filter import sink_filter
+from simulator.plan import Installation
 from simulator.seams import Json
 
-__all__ = ["EventPath", "EventPathError", "Pieces"]
+__all__ = ["EventPath", "EventPathError", "Pieces", "planned"]
 
 
 class EventPathError(ValueError):
@@ -36,20 +37,28 @@ class Pieces:
     subscriber: bool = True
     #: The operator may write log entries.
     logger: bool = True
+    #: The VMs' service account may write log entries.
+    nodes_logger: bool = True
+    #: Pub/Sub's service agent has both roles that moving dead letters takes.
+    dead_letters: bool = True
+    #: The project whose entries the sink takes; "" for one that takes those of all, as a folder's does.
+    project: str = ""
 
 
 class EventPath:
-    """The pieces as they are. `query`: the filter to begin with, None for the one that Terraform gives the sink."""
+    """The pieces as they are. `whole`: what they are to begin with, None for all that there should be."""
 
-    def __init__(self, query: str | None = None) -> None:
-        self._whole = Pieces(filter=sink_filter() if query is None else query)
+    def __init__(self, whole: Pieces | None = None) -> None:
+        self._whole = whole or Pieces(filter=sink_filter())
         #: Called after each change.
         self.on_change: list[Callable[[], None]] = []
         self._take(self._whole)
 
     def admits(self, entry: Json) -> bool:
         """Whether the sink exports this entry."""
-        return not self.pieces.disabled and self._admits(entry) and not self._intercepts(entry)
+        if self.pieces.disabled or not entry.get("logName", "").startswith(self._logs):
+            return False
+        return self._admits(entry) and not self._intercepts(entry)
 
     def change(self, body: Any) -> Json:
         """Change what the body names; null makes a field whole again. Returns all. Raises EventPathError."""
@@ -82,7 +91,23 @@ class EventPath:
     def _take(self, pieces: Pieces) -> None:
         self._admits: Predicate = compile_query(pieces.filter)
         self._intercepts: Predicate = compile_query(pieces.intercepts) if pieces.intercepts else _nothing
+        self._logs = f"projects/{pieces.project}/" if pieces.project else ""
         self.pieces = pieces
+
+
+def planned(installation: Installation) -> Pieces:
+    """The pieces as a plan would make them. Without a sink there is nothing that exports."""
+    sink = installation.sink
+    return Pieces(
+        disabled=sink is None or sink.disabled,
+        filter=sink.filter if sink else "",
+        publisher=sink is not None and sink.publisher,
+        subscriber=installation.subscriber,
+        logger=installation.logger,
+        nodes_logger=installation.nodes_logger,
+        dead_letters=installation.moves_dead_letters,
+        project=sink.project if sink else "",
+    )
 
 
 _FIELDS: Final = tuple(field.name for field in fields(Pieces))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from simulator.event_path import EventPath as Breakable
 from simulator.options import SimulatorOptions
-from simulator.project import Project, installed
+from simulator.plan import Installation
+from simulator.project import Project, installed, planned_project
 from simulator.pubsub.broker import Broker
 from simulator.pubsub.emulator import Emulator, create_event_path
 from simulator.pubsub.face import PubSubFace
@@ -36,7 +37,9 @@ class EventPath:
 
 
 def project_of(options: SimulatorOptions, path: Breakable) -> Project:
-    """The project of the event path as an installation makes it."""
+    """The project of the event path as an installation makes it, or as a plan would."""
+    if options.installation:
+        return planned_project(options.installation, path)
     topic = f"projects/{options.project}/topics/{_NAME}"
     return installed(
         options.project, topic, f"projects/{options.project}/subscriptions/{_NAME}", f"{topic}-dead-letter", path
@@ -48,14 +51,18 @@ async def event_path(
     options: SimulatorOptions, project: Project, now: Now, calls: CallLog, faults: CallFaults
 ) -> AsyncIterator[EventPath]:
     """Set it up, and take it down on leaving. Raises EmulatorError."""
-    topic = f"projects/{options.project}/topics/{_NAME}"
-    subscription = f"projects/{options.project}/subscriptions/{_NAME}"
+    planned = options.installation
+    topic = planned.topic if planned else f"projects/{options.project}/topics/{_NAME}"
+    subscription = planned.subscription if planned else f"projects/{options.project}/subscriptions/{_NAME}"
     if options.pubsub == "emulator":
         async with _emulated(topic, subscription) as path:
             yield path
         return
-    broker = Broker(now)
-    _create(broker, topic, subscription)
+    broker = Broker(now, lambda: project.path.pieces.dead_letters)
+    if planned:
+        _create_planned(broker, planned)
+    else:
+        _create(broker, topic, subscription)
     face = PubSubFace(broker, calls, faults, project.path)
     handlers = (*face.handlers(), PolicyFace(broker, project.policy, calls, faults).handlers())
     async with serving(handlers, options.ports.get("pubsub", 0)) as endpoint:
@@ -79,6 +86,13 @@ async def _emulated(topic: str, subscription: str) -> AsyncIterator[EventPath]:
             await channel.close()
     finally:
         await emulator.stop()
+
+
+def _create_planned(broker: Broker, planned: Installation) -> None:
+    for topic in planned.topics:
+        broker.create_topic(topic, {})
+    for config in planned.subscriptions:
+        broker.create_subscription(config)
 
 
 def _create(broker: Broker, topic: str, subscription: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from simulator.compute.quota import RateLimits
+from simulator.plan import Installation
 from simulator.world import WorldSettings
 
 __all__ = ["FACES", "Face", "SimulatorOptions"]
@@ -30,6 +31,8 @@ class SimulatorOptions:
     kubernetes_version: str = "1.34"
     pubsub: Literal["embedded", "emulator"] = "embedded"
     project: str = "my-gcp-project"
+    #: What a Terraform plan would make, in place of everything that there should be; `project` is the plan's then.
+    installation: Installation | None = None
     #: Whether the operator's CRDs are installed from the start.
     crds: bool = True
     #: The operator's permissions on Compute Engine; None: those of its custom role.

@@ -29,9 +29,9 @@ def role_permissions() -> tuple[str, ...]:
 class Role:
     """The permissions of the operator's account; `set` takes one away or gives it back."""
 
-    def __init__(self, permissions: Iterable[str]) -> None:
+    def __init__(self, permissions: Iterable[str], *, act_as: bool = True) -> None:
         self._all = frozenset({*permissions, ACT_AS})
-        self._held = set(self._all)
+        self._held = set(self._all if act_as else self._all - {ACT_AS})
 
     def allows(self, principal: str, permission: str) -> bool:
         """Whether this caller has it."""

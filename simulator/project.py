@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from simulator.event_path import EventPath
+from simulator.plan import Installation
 from simulator.world.names import project_number
 
-__all__ = ["PUBLISHER", "SUBSCRIBER", "Policy", "Project", "Sink", "installed"]
+__all__ = ["PUBLISHER", "SUBSCRIBER", "Policy", "Project", "Sink", "installed", "planned_project"]
 
 PUBLISHER: Final = "roles/pubsub.publisher"
 SUBSCRIBER: Final = "roles/pubsub.subscriber"
@@ -105,3 +106,16 @@ def installed(project: str, topic: str, subscription: str, dead_letters: str, pa
             subscription: {SUBSCRIBER: {agent}},
         },
     )
+
+
+def planned_project(planned: Installation, path: EventPath) -> Project:
+    """Everything that a plan would make. APIs that it leaves to others are on."""
+    whole = installed(planned.project, planned.topic, planned.subscription, "", path)
+    assert whole.sink is not None
+    writer, agent = whole.sink.writer, whole.sink.writer.replace("gcp-sa-logging", "gcp-sa-pubsub")
+    whole.sink = replace(whole.sink, name=planned.sink.resource) if planned.sink else None
+    whole.services = set(planned.services) or whole.services
+    whole.policies = {name: {SUBSCRIBER if "/subscriptions/" in name else PUBLISHER: {agent}} for name in planned.agent}
+    if planned.sink and planned.sink.publisher:
+        whole.policies.setdefault(planned.topic, {}).setdefault(PUBLISHER, set()).add(writer)
+    return whole

@@ -6,11 +6,18 @@ import typer
 
 from controller.cli.errors import CommandError
 from controller.cli.values import choice, choices, whole_number
-from controller.cli.world_options import ControlPlaneOption, PubSubOption, SeedOption
-from controller.demo.options import NO_ACCOUNT, SERVICE_ACCOUNT, BadOptionError, DemoOptions, PubSub, Scenario
+from controller.cli.world_options import (
+    ClusterOption,
+    ControlPlaneOption,
+    PlanOption,
+    PubSubOption,
+    SeedOption,
+    installation_of,
+)
+from controller.demo.options import NO_ACCOUNT, PROJECT, SERVICE_ACCOUNT, BadOptionError, DemoOptions, PubSub, Scenario
 
 
-def command(
+def command(  # noqa: PLR0913 - one for each option
     *,
     scenario: Annotated[
         Scenario,
@@ -24,12 +31,20 @@ def command(
     pubsub: PubSubOption = PubSub.EMBEDDED,
     control_plane: ControlPlaneOption = "embedded",
     node_service_account: Annotated[
-        str,
-        typer.Option(metavar="EMAIL|none", help="Service account of the VMs; with none they cannot report their boot."),
-    ] = SERVICE_ACCOUNT,
+        str | None,
+        typer.Option(
+            metavar="EMAIL|none",
+            help="Service account of the VMs; with none they cannot report their boot.",
+            show_default=f"{SERVICE_ACCOUNT}, or the plan's",
+        ),
+    ] = None,
+    plan: PlanOption = None,
+    cluster: ClusterOption = "",
     seed: SeedOption = 1,
 ) -> int:
     """Show a node group's whole life on this machine, on simulated Google Cloud and Kubernetes."""
+    made = installation_of(plan, cluster, pubsub)
+    account = node_service_account or (made.node_service_account if made else SERVICE_ACCOUNT)
     try:
         options = DemoOptions(
             scenario=scenario,
@@ -38,8 +53,11 @@ def command(
             keep=keep,
             pubsub=pubsub,
             control_plane=control_plane,
-            node_service_account="" if node_service_account == NO_ACCOUNT else node_service_account,
+            node_service_account="" if account == NO_ACCOUNT else account,
             seed=seed,
+            project=made.project if made else PROJECT,
+            plan=plan,
+            cluster=cluster,
         )
     except BadOptionError as error:
         raise CommandError(str(error)) from None

@@ -11,7 +11,14 @@ from controller.cli.errors import FAILED, CommandError
 from controller.cli.values import capacity as parse_capacity
 from controller.cli.values import factor, port_of_face
 from controller.cli.values import kubernetes_version as parse_kubernetes_version
-from controller.cli.world_options import ControlPlaneOption, PubSubOption, SeedOption
+from controller.cli.world_options import (
+    ClusterOption,
+    ControlPlaneOption,
+    PlanOption,
+    PubSubOption,
+    SeedOption,
+    installation_of,
+)
 from controller.demo.options import PubSub
 
 
@@ -45,6 +52,8 @@ def command(  # noqa: PLR0913 - one for each option
     project: Annotated[
         str, typer.Option(metavar="ID", help="The Google Cloud project of the event path.")
     ] = "my-gcp-project",
+    plan: PlanOption = None,
+    cluster: ClusterOption = "",
     crds: Annotated[
         bool, typer.Option("--crds/--no-crds", help="Whether the operator's CRDs are there from the start.")
     ] = True,
@@ -91,6 +100,7 @@ def command(  # noqa: PLR0913 - one for each option
         timings=timings,
         kubernetes_version=kubernetes_version,
         project=project,
+        installation=installation_of(plan, cluster, pubsub),
         crds=crds,
         capacity=dict(capacity or ()),
         directory=directory,

@@ -72,6 +72,11 @@ class DemoOptions:
     #: "" for none.
     node_service_account: str = SERVICE_ACCOUNT
     seed: int = 1
+    #: The project of everything.
+    project: str = PROJECT
+    #: A Terraform plan, and which of its clusters: the event path is made as planned.
+    plan: Path | None = None
+    cluster: str = ""
 
     def __post_init__(self) -> None:
         account = self.node_service_account
@@ -114,7 +119,7 @@ class DemoOptions:
             "kind": "TPUNodeGroup",
             "metadata": {"name": GROUP_NAME, "namespace": NAMESPACE},
             "spec": {
-                "project": PROJECT,
+                "project": self.project,
                 "nodeLocation": ZONE,
                 "nodeCount": self.nodes,
                 "acceleratorConnectionMode": "STATIC",

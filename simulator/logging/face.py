@@ -21,6 +21,7 @@ from simulator.seams import CallFaults, CallLog, Effect, Json, LogWriter
 __all__ = ["LoggingFace"]
 
 _PAGE = 1000
+_MAY_NOT_WRITE = "Permission 'logging.logEntries.create' denied on resource (or it may not exist)."
 #: Counted alike on both wires.
 _WRITE = "LoggingServiceV2.WriteLogEntries"
 _NAME_FILTER = re.compile(r"(projects|folders|organizations|billingAccounts)/[^/]+")
@@ -55,9 +56,7 @@ class LoggingFace:
 
     async def _write(self, request: Any, context: Any) -> Any:
         if not self._path.pieces.logger and caller_of(context) == ANONYMOUS:
-            raise RpcError(
-                "PERMISSION_DENIED", "Permission 'logging.logEntries.create' denied on resource (or it may not exist)."
-            )
+            raise RpcError("PERMISSION_DENIED", _MAY_NOT_WRITE)
         if not request.entries:
             raise RpcError("INVALID_ARGUMENT", "The request has no entries")
         body = _to_json(request)
@@ -111,6 +110,8 @@ class LoggingFace:
         return web.json_response(answer, status=status)
 
     def _write_body(self, body: Json) -> None:
+        if not self._path.pieces.nodes_logger:
+            raise RpcError("PERMISSION_DENIED", _MAY_NOT_WRITE)
         try:
             rejected = write_entries(
                 self._log,

@@ -1,7 +1,7 @@
 """All topics and subscriptions. Knows nothing of gRPC; refusals carry the texts of the real service's emulator."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -30,10 +30,14 @@ class Topic:
 
 
 class Broker:
-    """Pub/Sub of one simulated world, all projects."""
+    """Pub/Sub of one simulated world, all projects. `may_move`: whether its service agent may move dead letters.
 
-    def __init__(self, now: Now) -> None:
+    Without its two roles messages come again for ever (https://github.com/GoogleCloudPlatform/spring-cloud-gcp/issues/4265).
+    """
+
+    def __init__(self, now: Now, may_move: Callable[[], bool] = lambda: True) -> None:
         self._now = now
+        self._may_move = may_move
         self._topics: dict[str, Topic] = {}
         self._subscriptions: dict[str, Subscription] = {}
         self._ids = itertools.count(1)
@@ -102,7 +106,7 @@ class Broker:
 
     def _dead_letter(self, config: SubscriptionConfig, message: Message, attempts: int) -> bool:
         topic = config.dead_letter.topic if config.dead_letter else ""
-        if topic not in self._topics:
+        if topic not in self._topics or not self._may_move():
             return False
         _, project, _, subscription = config.name.split("/")
         attributes = {

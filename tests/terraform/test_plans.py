@@ -7,7 +7,8 @@ from typing import Final
 import pytest
 
 from simulator.logging.sink_filter import sink_filter
-from tests.terraform.workspace import GIVEN, Json, Tools, Workspace, planned
+from tests.terraform.plans import path_of, text
+from tests.terraform.workspace import EXAMPLES, GIVEN, Json, Tools, Workspace, planned
 
 pytestmark = pytest.mark.terraform
 
@@ -60,6 +61,12 @@ def test_the_complete_example_makes_these_and_no_other(complete: Json) -> None:
         'module.node_identity.google_project_iam_member.log_writer["my-gcp-project"]',
         "module.node_identity.google_service_account.node",
     ]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_kept_plan_is_todays(example: str, workspace: Workspace) -> None:
+    """`make plans` writes them, for tests and demos without Terraform."""
+    assert path_of(example).read_text("utf-8") == text(workspace.plan(f"examples/{example}", GIVEN[example]))
 
 
 def test_clusters_that_share_a_project_share_no_subscription_and_no_account(workspace: Workspace) -> None:

@@ -23,11 +23,13 @@ from simulator.faults import Faults
 from simulator.logging.latency import Latency
 from simulator.logging.router import LogRouter
 from simulator.logging.sink_filter import sink_filter
+from simulator.logging.vm_log import VmLog
 from simulator.pubsub.broker import Broker
 from simulator.pubsub.face import PubSubFace
+from simulator.pubsub.subscription import Consumer, DeadLetterPolicy, SubscriptionConfig
 from simulator.rpc import serving
 from simulator.seams import Json
-from tests.simulator.logging.conftest import ListTopic, audit
+from tests.simulator.logging.conftest import ListTopic, audit, written
 
 CANARY: Json = {"logName": "projects/p/logs/tpu-node-group-canary", "resource": {"type": "global"}, "jsonPayload": {}}
 WHOLE = {
@@ -37,6 +39,9 @@ WHOLE = {
     "publisher": True,
     "subscriber": True,
     "logger": True,
+    "nodes_logger": True,
+    "dead_letters": True,
+    "project": "",
 }
 
 
@@ -51,7 +56,9 @@ def test_a_sink_that_is_disabled_narrowed_or_intercepted_exports_nothing_of_it()
         ({"disabled": True}, [False, False]),
         ({"disabled": None, "filter": 'log_id("tpu-node-group-canary")'}, [True, False]),
         ({"filter": None, "intercepts": 'log_id("cloudaudit.googleapis.com/activity")'}, [True, False]),
-        ({"intercepts": None}, [True, True]),
+        ({"intercepts": None, "project": "p"}, [True, False]),
+        ({"project": "my-gcp-project"}, [False, True]),
+        ({"project": None}, [True, True]),
     ):
         path.change(change)
         assert exported() == seen
@@ -70,6 +77,45 @@ async def test_what_a_writer_without_the_role_would_publish_is_gone() -> None:
     await topic.reached(1)
     assert [b"vm-2" in data for data, _ in topic.messages] == [True]
     assert [record["admitted"] for record in router.records.shown(full=False, last=9)] == [True, True]
+
+
+async def test_vms_that_may_not_write_are_not_heard() -> None:
+    path, topic = EventPath(), ListTopic()
+    log = VmLog(LogRouter(utc_now, topic, Faults(lambda _: True), Latency(seed=1, scale=0.0), path=path), path)
+    path.change({"nodes_logger": False})
+    log.write(written("tpu-node-bootstrap", instance="vm-1", step="booted"))
+    path.change({"nodes_logger": None})
+    log.write(written("tpu-node-bootstrap", instance="vm-2", step="booted"))
+    await topic.reached(1)
+    assert [b"vm-2" in data for data, _ in topic.messages] == [True]
+
+
+async def test_without_the_roles_for_it_dead_letters_come_again_for_ever() -> None:
+    """https://github.com/GoogleCloudPlatform/spring-cloud-gcp/issues/4265, B40."""
+    path = EventPath()
+    broker = Broker(utc_now, lambda: path.pieces.dead_letters)
+    events, dead = "projects/p/topics/events", "projects/p/topics/dead"
+    broker.create_topic(events, {})
+    broker.create_topic(dead, {})
+    source = broker.create_subscription(
+        SubscriptionConfig("projects/p/subscriptions/events", events, dead_letter=DeadLetterPolicy(dead, 5))
+    )
+    letters = broker.create_subscription(SubscriptionConfig("projects/p/subscriptions/dead", dead))
+    taker, reader = Consumer(), Consumer()
+    source.attach(taker)
+    letters.attach(reader)
+    path.change({"dead_letters": False})
+    broker.publish(events, b"x", {})
+    attempts = []
+    for _ in range(7):
+        (delivery,) = await taker.take()
+        attempts.append(delivery.attempt)
+        source.extend(delivery.ack_id, 0)
+    assert (attempts, reader.drain()) == ([1, 2, 3, 4, 5, 6, 7], [])
+    path.change({"dead_letters": None})
+    source.extend((await taker.take())[0].ack_id, 0)
+    assert [delivery.message.data for delivery in await reader.take()] == [b"x"]
+    broker.close()
 
 
 @asynccontextmanager
