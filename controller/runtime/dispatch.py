@@ -1,6 +1,6 @@
 """From what Kubernetes tells to wakes: custom resources that come, change and go, and Nodes that do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from controller.api.base import Json
 from controller.api.resources import TPUNodeGroup
@@ -25,7 +25,7 @@ class Dispatch:
         if change is not None:
             self.changed(change)
 
-    async def list_again(self) -> int:
+    async def list_again(self, before_any_look: Callable[[], Awaitable[None]] | None = None) -> int:
         """Compare with fresh lists: a watch reports no deletion that it slept through. Returns what it had missed.
 
         All kinds are listed before anybody looks: a group without its children would seem to have no VMs, and its
@@ -35,6 +35,8 @@ class Dispatch:
         asked = resources.mark()
         lists = [(kind, await self._env.cluster.list_custom_resources(kind)) for kind in Kind]
         changes = [change for kind, raws in lists for change in resources.replace(kind, raws, asked)]
+        if before_any_look is not None:
+            await before_any_look()
         for change in changes:
             self.changed(change)
         self._listed = True

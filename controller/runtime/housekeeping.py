@@ -12,6 +12,7 @@ from controller.runtime.apply import Applier
 from controller.runtime.auditing import Pass
 from controller.runtime.dispatch import Dispatch
 from controller.runtime.env import Env
+from controller.runtime.first_fill import FirstFill
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +30,7 @@ class Housekeeping:
         """Everything that looks need to know before the first one. Raises a Failure."""
         self._env.cluster.tell_lost_tokens(self._token_lost)
         await self._tokens()
-        await self._dispatch.list_again()
+        await self._dispatch.list_again(FirstFill(self._env).run)
 
     def ask(self) -> None:
         """List again soon: a watch was interrupted, and reports no deletion that it slept through."""

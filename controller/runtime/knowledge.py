@@ -100,6 +100,11 @@ class Knowledge:
         """The Nodes whose names a MIG of this base instance name could have made."""
         return [self.nodes[name] for name in sorted(self._names_by_base.get(base, ())) if name in self.nodes]
 
+    def known_names(self, key: Key, base: str) -> set[str]:
+        """The VMs of this base instance name that a Node or a token of the group speaks of."""
+        nodes = {node.name for node in self.nodes_of(base)}
+        return nodes | {token.instance for token in self.vault.of_group(key)}
+
     def _group_of(self, node: NodeView) -> Key | None:
         """By the routing index; the providerID names project and zone, else any group of this base name will do."""
         parts = node.provider_id.removeprefix("gce://").split("/")

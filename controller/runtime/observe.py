@@ -39,9 +39,9 @@ class Observer:
         ref = child_ref(group, Kind.MIG)
         children = self._children(group)
         if Kind.MIG not in children:
-            memory.reset(self._known_names(key, ref))
+            memory.reset(self._env.knowledge.known_names(key, ref.name))
         elif link_of(children[Kind.MIG][1]):
-            await self._vms.read(ref, memory, self._known_names(key, ref), wake)
+            await self._vms.read(ref, memory, self._env.knowledge.known_names(key, ref.name), wake)
         rejection = await self._rejection(group, memory, made=Kind.MIG in children)
         now = self._env.clock.now()
         seen = self._env.knowledge.seen.get(ref.path)
@@ -128,10 +128,6 @@ class Observer:
             ready = get_condition(status.conditions, ConditionType.READY)
             found[kind] = (Child(key, resource.metadata.uid, resource.metadata.deleting, ready), status)
         return found
-
-    def _known_names(self, key: Key, ref: ResourceRef) -> set[str]:
-        names = {node.name for node in self._env.knowledge.nodes_of(ref.name)}
-        return names | {token.instance for token in self._env.knowledge.vault.of_group(key)}
 
     async def _rejection(self, group: TPUNodeGroup, memory: GroupMemory, *, made: bool) -> str | None:
         """Why the group cannot work; `made`: its VMs were asked for already."""

@@ -124,10 +124,10 @@ class PacedCloud:
         await self._reads.take()
         return await self._cloud.get_instance(project, zone, name)
 
-    async def list_instances(self, project: str, zone: str, name_prefix: str) -> tuple[Instance, ...]:
+    async def list_instances(self, project: str, zone: str, *name_prefixes: str) -> tuple[Instance, ...]:
         """See `Cloud`."""
         await self._reads.take()
-        return await self._cloud.list_instances(project, zone, name_prefix)
+        return await self._cloud.list_instances(project, zone, *name_prefixes)
 
     async def set_metadata(
         self, instance: Instance, changes: Mapping[str, SecretStr | str | None]

@@ -65,8 +65,8 @@ class Cloud(Protocol):
         """One VM, None when it answers 404."""
         ...
 
-    async def list_instances(self, project: str, zone: str, name_prefix: str) -> tuple[Instance, ...]:
-        """All VMs of a zone whose name begins so (500 a page)."""
+    async def list_instances(self, project: str, zone: str, *name_prefixes: str) -> tuple[Instance, ...]:
+        """All VMs of a zone whose name begins as one of these does (500 a page)."""
         ...
 
     async def set_metadata(

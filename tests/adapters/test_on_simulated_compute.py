@@ -138,6 +138,7 @@ async def test_a_slice_lives_from_its_policy_to_its_last_404(simulated: Simulate
     assert slice_.mig.target_size == 2
     rows = await cloud.list_managed_instances(MIG)
     vms = await cloud.list_instances(PROJECT, ZONE, MIG.name)
+    assert await cloud.list_instances(PROJECT, ZONE, "another-mig-", f"{MIG.name}-") == vms
     assert sorted((row.name, row.id) for row in rows) == sorted((vm.name, vm.id) for vm in vms)
     assert {vm.metadata["kube-labels"] for vm in vms} == {"a=b"}
     for ref in (MIG, TEMPLATE, POLICY):

@@ -95,9 +95,9 @@ class FakeCloud(Scripted):
         self._note("get_instance", project, zone, name)
         return self.instances.get(name)
 
-    async def list_instances(self, project: str, zone: str, name_prefix: str) -> tuple[Instance, ...]:
-        self._note("list_instances", project, zone, name_prefix)
-        return tuple(vm for name, vm in sorted(self.instances.items()) if name.startswith(name_prefix))
+    async def list_instances(self, project: str, zone: str, *name_prefixes: str) -> tuple[Instance, ...]:
+        self._note("list_instances", project, zone, *name_prefixes)
+        return tuple(vm for name, vm in sorted(self.instances.items()) if name.startswith(name_prefixes))
 
     async def set_metadata(
         self, instance: Instance, changes: Mapping[str, SecretStr | str | None]
