@@ -9,7 +9,7 @@ from google.auth.transport.requests import Request
 
 from controller.api.base import Json
 from controller.core.model import Kind
-from controller.doctor.events import MEMBER, unanswered
+from controller.doctor.events import unanswered
 from controller.doctor.expected import permissions
 from controller.doctor.findings import Verdict, failed, ok, skipped, warning
 from controller.doctor.installation import Installation
@@ -53,8 +53,8 @@ async def apis(installation: Installation) -> Verdict:
     try:
         enabled = await installation.google.services(project, SERVICES)
     except UnreadError as unread:
-        role = "roles/serviceusage.serviceUsageViewer"
-        grant = f"gcloud projects add-iam-policy-binding {project} --member={MEMBER} --role={role}"
+        member, role = await installation.member(), "roles/serviceusage.serviceUsageViewer"
+        grant = f"gcloud projects add-iam-policy-binding {project} --member={member} --role={role}"
         return (
             warning(f"{unread.what} may not be read: {unread.why}", grant) if unread.forbidden else unanswered(unread)
         )

@@ -128,14 +128,16 @@ async def control_plane(installation: Installation) -> Verdict:
         host, _, port = endpoint.rpartition(":")
         mend = "set spec.bootstrapKubernetes.controlPlaneEndpoint (or controlPlaneIP) to the API server of this cluster"
         try:
-            _, writer = await asyncio.open_connection(host.strip("[]"), int(port), ssl=trusted)
+            async with asyncio.timeout(installation.timeout):
+                _, writer = await asyncio.open_connection(host.strip("[]"), int(port), ssl=trusted)
         except ssl.SSLCertVerificationError as error:
             return failed(
                 f"{endpoint} shows a certificate that the cluster's CA did not make for it: {error.verify_message}",
                 mend,
             )
         except OSError as error:
-            return failed(f"{endpoint} does not answer from here: {error.strerror or error}", mend)
+            said = error.strerror or str(error) or f"no answer within {installation.timeout:g} s"
+            return failed(f"{endpoint} does not answer from here: {said}", mend)
         writer.close()
     return ok(f"{', '.join(endpoints)} shows a certificate of the cluster's CA")
 

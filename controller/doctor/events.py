@@ -31,11 +31,11 @@ async def subscription(installation: Installation) -> Verdict:
     except UnreadError as unread:
         if unread.absent:
             return failed(
-                f"{name} does not exist", f"{_MODULE}, or set TPU_NODE_GROUP_SUBSCRIPTION to its output `subscription`"
+                f"{name} does not exist",
+                f"{_MODULE}, or set TPU_NODE_GROUP_SUBSCRIPTION to one of its output `subscriptions`",
             )
-        grant = (
-            f"gcloud pubsub subscriptions add-iam-policy-binding {name} --member={MEMBER} --role=roles/pubsub.viewer"
-        )
+        member, role = await installation.member(), "roles/pubsub.viewer"
+        grant = f"gcloud pubsub subscriptions add-iam-policy-binding {name} --member={member} --role={role}"
         return warning(f"{name} may not be read: {unread.why}", grant) if unread.forbidden else unanswered(unread)
     if found.push_config.push_endpoint:
         return failed(
@@ -128,11 +128,11 @@ async def sink(installation: Installation) -> Verdict:
     except UnreadError as unread:
         if unread.absent:
             return failed(f"{unread.what}: {unread.why}", f"{_MODULE}, or name it in TPU_NODE_GROUP_SINK")
-        project = installation.settings.project
-        grant = f"gcloud projects add-iam-policy-binding {project} --member={MEMBER} --role=roles/logging.viewer"
-        return (
-            warning(f"{unread.what} may not be read: {unread.why}", grant) if unread.forbidden else unanswered(unread)
-        )
+        if not unread.forbidden:
+            return unanswered(unread)
+        project, member = installation.settings.project, await installation.member()
+        grant = f"gcloud projects add-iam-policy-binding {project} --member={member} --role=roles/logging.viewer"
+        return warning(f"{unread.what} may not be read: {unread.why}", grant)
     return ok(found.name)
 
 
@@ -222,10 +222,6 @@ def _flowing(group: Json) -> Json:
     return next((each for each in conditions if each["type"] == "EventsFlowing"), {})
 
 
-#: Who the operator is, in commands: doctor knows it only where its credentials say it.
-MEMBER: Final = "serviceAccount:OPERATOR"
-
-
 def unanswered(unread: UnreadError) -> Verdict:
     """A service gave no answer, or one that says nothing of what was asked."""
     return failed(f"{unread.what} could not be read: {unread.why}", "see the checks of credentials, APIs and network")
@@ -235,5 +231,5 @@ def unseen(unread: UnreadError) -> Verdict:
     """A policy may not be read: that says nothing of what is in it."""
     return warning(
         f"{unread.what} could not be read: {unread.why}",
-        f"grant roles/iam.securityReviewer to {MEMBER} while doctor runs, or run doctor as somebody who has it",
+        "grant roles/iam.securityReviewer to who runs doctor while it runs, or run it as somebody who has it",
     )

@@ -7,6 +7,8 @@ from typing import Final
 from controller.doctor import cloud, cluster, events
 from controller.doctor.findings import Finding, Verdict, failed, skipped
 from controller.doctor.installation import Installation
+from controller.doctor.probe import LIMIT
+from controller.doctor.probe import probe as probe_of
 from controller.doctor.unread import UnreadError
 from controller.settings import Settings
 
@@ -33,20 +35,30 @@ CHECKS: Final[tuple[tuple[str, str, Check], ...]] = (
     ("rbac", "Roles in the cluster", cluster.rbac),
     ("operator", "Operator runs", cluster.operator),
     ("events-flow", "Events flow", events.events_flow),
+    ("probe", "An entry comes through", probe_of),
     ("control-plane", "Control plane, from here", cluster.control_plane),
     ("control-plane-from-vms", "Control plane, from the VMs", cluster.control_plane_from_vms),
     ("metadata-keys", "VMs' metadata", cloud.metadata_keys),
 )
 
 
-async def examine(settings: Settings, *, timeout: float) -> tuple[Finding, ...]:
-    """All findings, in the order of `CHECKS`. `timeout`: seconds for one call; a check has a little more."""
-    installation = Installation(settings, timeout)
+async def examine(settings: Settings, *, timeout: float, probe: str = "") -> tuple[Finding, ...]:
+    """All findings, in the order of `CHECKS`. `timeout`: seconds for one call; a check has a little more.
+
+    `probe`: a subscription of doctor's own, to which an entry of its own must come.
+    """
+    installation = Installation(settings, timeout, probe)
     try:
-        verdicts = await asyncio.gather(*(_checked(check, installation, timeout * 1.5) for _, _, check in CHECKS))
+        verdicts = await asyncio.gather(
+            *(_checked(check, installation, _deadline(name, timeout)) for name, _, check in CHECKS)
+        )
     finally:
         await installation.close()
     return tuple(Finding(name, title, verdict) for (name, title, _), verdict in zip(CHECKS, verdicts, strict=True))
+
+
+def _deadline(name: str, timeout: float) -> float:
+    return timeout * 1.5 + (LIMIT if name == "probe" else 0)
 
 
 async def _checked(check: Check, installation: Installation, deadline: float) -> Verdict:

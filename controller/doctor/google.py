@@ -1,7 +1,8 @@
 """Reads of Google's APIs, each once and with a deadline; what goes wrong leaves as an `UnreadError`.
 
 Pub/Sub and Cloud Logging are asked over gRPC with their own clients, as the operator does; Cloud Resource Manager and
-Service Usage over REST with google-auth's session (facts: GCE 6.5). Nothing here changes anything.
+Service Usage over REST with google-auth's session (facts: GCE 6.5). Nothing here changes anything, but for the entry of
+a probe and its messages.
 """
 
 import asyncio
@@ -16,6 +17,8 @@ from google.auth.exceptions import GoogleAuthError
 from google.auth.transport.requests import AuthorizedSession
 from google.cloud.logging_v2.services.config_service_v2 import ConfigServiceV2AsyncClient
 from google.cloud.logging_v2.services.config_service_v2.transports import ConfigServiceV2GrpcAsyncIOTransport
+from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2AsyncClient
+from google.cloud.logging_v2.services.logging_service_v2.transports import LoggingServiceV2GrpcAsyncIOTransport
 from google.pubsub_v1.services.publisher import PublisherAsyncClient
 from google.pubsub_v1.services.publisher.transports import PublisherGrpcAsyncIOTransport
 from google.pubsub_v1.services.subscriber import SubscriberAsyncClient
@@ -24,6 +27,7 @@ from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcAsyncI
 from controller.api.base import Json
 from controller.doctor.unread import UnreadError
 from controller.settings import Settings
+from sinks.audit.entries import to_message
 from sinks.channel import gapic_clients
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
@@ -41,6 +45,7 @@ class GoogleReader:
         self._makers: dict[str, Callable[[], Awaitable[Any]]] = {
             "publisher": gapic_clients(PublisherAsyncClient, PublisherGrpcAsyncIOTransport, pubsub),
             "subscriber": gapic_clients(SubscriberAsyncClient, SubscriberGrpcAsyncIOTransport, pubsub),
+            "log": gapic_clients(LoggingServiceV2AsyncClient, LoggingServiceV2GrpcAsyncIOTransport, logging),
             "config": gapic_clients(ConfigServiceV2AsyncClient, ConfigServiceV2GrpcAsyncIOTransport, logging),
         }
         self._open: list[Any] = []
@@ -74,6 +79,38 @@ class GoogleReader:
         pager = await self._call("config", f"the log sinks of {parent}", lambda c, o: c.list_sinks(request, **o))
         return list(pager.sinks)
 
+    async def write(self, entry: Json) -> None:
+        """Write one entry (REST JSON) to Cloud Logging."""
+        message = to_message(entry)
+        await self._call("log", f"the log {entry['logName']}", lambda c, o: c.write_log_entries(entries=[message], **o))
+
+    async def pull(self, name: str) -> list[bytes]:
+        """What has come to a subscription of doctor's own, acknowledged; nothing where nothing came in time."""
+        what = f"the subscription {name}"
+        request = {"subscription": name, "max_messages": 100}
+        try:
+            found = await self._call("subscriber", what, lambda c, o: c.pull(request, **o))
+        except UnreadError as unread:
+            if unread.code == 504:
+                return []
+            raise
+        ids = [each.ack_id for each in found.received_messages]
+        if ids:
+            acked = {"subscription": name, "ack_ids": ids}
+            await self._call("subscriber", what, lambda c, o: c.acknowledge(acked, **o))
+        return [each.message.data for each in found.received_messages]
+
+    async def email(self) -> str:
+        """The e-mail of the service account that doctor runs as; "" where that cannot be told."""
+        if self._apis:
+            return ""
+        try:
+            credentials, _ = await asyncio.to_thread(google.auth.default, scopes=[_SCOPE])
+        except GoogleAuthError:
+            return ""
+        named = str(getattr(credentials, "service_account_email", "") or "")
+        return named if "@" in named else ""
+
     async def project_number(self, project: str) -> str:
         """The number of a project."""
         answer = await self._get(f"{self._apis or _MANAGER}/v1/projects/{quote(project)}", f"the project {project}")
@@ -102,8 +139,10 @@ class GoogleReader:
                 return await call(client, {"retry": None, "timeout": self._timeout})
         except exceptions.GoogleAPICallError as error:
             raise UnreadError(what, str(error.message or error), int(error.code or 0)) from error
-        except (GoogleAuthError, TimeoutError, OSError) as error:
-            raise UnreadError(what, str(error) or f"no answer within {self._timeout:g} s") from error
+        except TimeoutError as error:
+            raise UnreadError(what, f"no answer within {self._timeout:g} s", 504) from error
+        except (GoogleAuthError, OSError) as error:
+            raise UnreadError(what, str(error)) from error
 
     async def _get(self, url: str, what: str, body: Json | None = None) -> Json:
         try:

@@ -25,11 +25,13 @@ T = TypeVar("T")
 class Installation:
     """All methods raise `UnreadError`. Close it at the end."""
 
-    def __init__(self, settings: Settings, timeout: float) -> None:
+    def __init__(self, settings: Settings, timeout: float, probe: str = "") -> None:
         self.settings = settings
+        #: A subscription of doctor's own, or "".
+        self.probe = probe
         self.clock = SystemClock()
         self.google = GoogleReader(settings, timeout)
-        self._timeout = timeout
+        self.timeout = timeout
         self._reads: dict[str, asyncio.Task[Any]] = {}
         self._compute: ComputeCloud | None = None
         self._client: KubeClient | None = None
@@ -44,6 +46,10 @@ class Installation:
             await self._compute.close()
         if self._client is not None:
             await self._client.close()
+
+    async def member(self) -> str:
+        """Who runs doctor, as commands name a member; OPERATOR where its credentials do not tell."""
+        return f"serviceAccount:{await self._once('email', self.google.email) or 'OPERATOR'}"
 
     async def subscription(self) -> Any:
         """The operator's subscription."""
@@ -126,14 +132,14 @@ class Installation:
     async def _connect(self) -> KubeClient:
         settings = self.settings
         self._client = await _kube(
-            "the Kubernetes API", KubeClient.connect(settings.kubeconfig, settings.kube_context, timeout=self._timeout)
+            "the Kubernetes API", KubeClient.connect(settings.kubeconfig, settings.kube_context, timeout=self.timeout)
         )
         await _kube("the Kubernetes API", self._client.call(Call("get", "version", "/version")))
         return self._client
 
     async def _open_compute(self) -> ComputeCloud:
         endpoint = self.settings.compute_endpoint
-        self._compute = ComputeCloud(self.clock, RandomJitter(), endpoint=endpoint, threads=2, timeout=self._timeout)
+        self._compute = ComputeCloud(self.clock, RandomJitter(), endpoint=endpoint, threads=2, timeout=self.timeout)
         await _kube("Compute Engine", self._compute.open())
         return self._compute
 

@@ -19,6 +19,7 @@ from controller.settings import ENV_PREFIX, load
 from simulator.clock import utc_now
 from simulator.kube.certificates import server_context
 from simulator.kube.controllers import Authority
+from sinks.intake.subscription import client_for
 from tests.api.manifests import changed, make_group
 from tests.scenarios.faults import compute
 from tests.scenarios.harness import Bench, bench, condition_of, until
@@ -33,7 +34,8 @@ TOPIC: Final = f"{PROJECT}/topics/tpu-node-group-events"
 SUBSCRIPTION: Final = f"{PROJECT}/subscriptions/tpu-node-group-events"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 #: What cannot be looked at here even if all is well.
-ALWAYS_SKIPPED: Final = {"credentials", "control-plane-from-vms"}
+ALWAYS_SKIPPED: Final = {"credentials", "probe", "control-plane-from-vms"}
+PROBE: Final = f"{PROJECT}/subscriptions/tpu-node-group-events-probe"
 
 
 class Patient:
@@ -47,11 +49,13 @@ class Patient:
         """Change what was installed in Google Cloud; what there is now."""
         return await self.stage.control("POST", "project", changes)
 
-    async def findings(self, *, timeout: float = 10, settings: Mapping[str, str] | None = None) -> dict[str, Json]:
+    async def findings(
+        self, *, timeout: float = 10, probe: str = "", settings: Mapping[str, str] | None = None
+    ) -> dict[str, Json]:
         """Every check by its id; the simulator's settings, and these by name."""
         given = {name.removeprefix(ENV_PREFIX).lower(): value for name, value in self.stage.ready["env"].items()}
         loaded = load({**given, **(settings or {})}, {})
-        return {each.check: each.shown() for each in await examine(loaded, timeout=timeout)}
+        return {each.check: each.shown() for each in await examine(loaded, timeout=timeout, probe=probe)}
 
     async def complaints(self, **settings: str) -> dict[str, tuple[str, str, str]]:
         """Status, message and mend of what is not well."""
@@ -339,6 +343,32 @@ async def test_a_control_plane_with_another_clusters_certificate_is_not_taken_fo
     assert (
         f"127.0.0.1:{port} shows a certificate that the cluster's CA did not make for it" in found["control-plane"][1]
     )
+
+
+async def test_an_entry_of_its_own_comes_to_a_subscription_of_its_own_or_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bench(tmp_path, "--log-latency", "0.1") as stage:
+        patient = Patient(stage)
+        client = await client_for(stage.ready["env"]["TPU_NODE_GROUP_PUBSUB_ENDPOINT"])()
+        await client.create_subscription(request={"name": PROBE, "topic": TOPIC}, timeout=10)
+        await client.transport.close()
+        found = (await patient.findings(probe=PROBE))["probe"]
+        assert (found["status"], found["mend"]) == (Status.OK, "")
+        assert found["message"].startswith(f"an entry came to {PROBE} after ")
+        # The operator's subscription still has its copy: nobody pulled it.
+        assert not (await stage.control.calls()).count("Subscriber.StreamingPull")
+        monkeypatch.setattr("controller.doctor.probe.LIMIT", 1.0)
+        await patient.project(sink={"disabled": True})
+        found = (await patient.findings(timeout=2, probe=PROBE))["probe"]
+        assert (found["status"], found["message"]) == (
+            Status.FAILED,
+            f"a tpu-node-group-canary entry did not come to {PROBE} within 1 s",
+        )
+        environment = stage.ready["env"]
+        own = await run("doctor", "--probe", SUBSCRIPTION, environment=environment)
+        assert own[0] == 2
+        assert "--probe is the operator's own subscription" in own[2]
 
 
 def test_there_is_a_scenario_for_every_check() -> None:
