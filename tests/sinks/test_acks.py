@@ -91,6 +91,7 @@ async def test_b10_every_way_to_answer_gives_its_place_to_the_next_message(
     assert await events.left() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "limits",
     [replace(LIMITS, max_outstanding_messages=20), replace(LIMITS, max_outstanding_bytes=20_000)],
@@ -115,6 +116,7 @@ async def test_what_an_overloaded_process_holds_is_bounded(
     assert 10 < max(outstanding) <= 21
 
 
+@pytest.mark.slow
 async def test_b11_a_close_in_the_middle_of_a_burst_loses_nothing_and_repeats_nothing(
     events: Events, clock: LoopClock
 ) -> None:
@@ -199,6 +201,7 @@ async def test_what_cannot_be_read_is_nacked_into_the_dead_letters_with_log_line
     assert attempts == list(range(1, DEAD_LETTERS + 1))
     assert (len(taking.posts), counts.acked, counts.nacked) == (1, 1, DEAD_LETTERS)
     assert unreadable(taking) == DEAD_LETTERS
+    assert taking.count("tpu_events_dead_lettered_total") == 1
     assert capsys.readouterr().out.count("message cannot be read") == DEAD_LETTERS
     assert await events.left() == []
 
@@ -227,6 +230,7 @@ def unreadable(taking: Taking) -> float:
     )
 
 
+@pytest.mark.slow
 async def test_thousands_are_each_handled_and_acked_once(embedded: Embedded, clock: LoopClock) -> None:
     events = Events(embedded.endpoint, "thousands")
     await events.make()
@@ -245,6 +249,7 @@ async def test_thousands_are_each_handled_and_acked_once(embedded: Embedded, clo
     assert await events.left() == []
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_in_the_middle_of_a_burst_costs_no_effect_and_doubles_none(
     service: Embedded | Emulator, clock: LoopClock
 ) -> None:

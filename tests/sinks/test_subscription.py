@@ -2,15 +2,22 @@
 
 import asyncio
 import logging
+import random
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
+from google.api_core.exceptions import PermissionDenied
 
 from sinks.intake.delivery import Answer, Counts, Delivery, Limits, StreamState
 from sinks.intake.subscription import Subscription, client_for
+from sinks.intake.trouble import NoConnectionError
 from tests.sinks.pubsub_server import SUBSCRIPTION, PubSubServer
 from tests.sinks.reading import QUICK, LoopClock, acking, reading
+
+ABSENT = NoConnectionError("no connection")
+DENIED: Exception = PermissionDenied("no")  # type: ignore[no-untyped-call]
 
 
 async def test_a_message_is_delivered_as_it_was_published_and_acked(server: PubSubServer, clock: LoopClock) -> None:
@@ -262,3 +269,49 @@ async def test_a_cancellation_that_is_not_ours_is_a_failure_like_any_other(
         await server.publish(b"m-1")
         await server.until(lambda: server.acked == ["ack-m-1"])
     assert reader.states[0].error == f"pulling {SUBSCRIPTION} failed (CancelledError); reconnecting"
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds", "most"),
+    [
+        (NoConnectionError("no"), Limits().connect_timeout, 4.0),
+        (NoConnectionError("no"), 0.0, 4.0),
+        (DENIED, 0.1, 10.0),
+    ],
+    ids=["black hole", "refused connection", "refused stream"],
+)
+async def test_after_hours_of_an_outage_its_end_is_still_found_soon_and_nobody_is_hammered_meanwhile(
+    error: Exception, seconds: float, most: float
+) -> None:
+    """With the limits as shipped, on a clock that jumps over the pauses."""
+    begun: list[float] = []
+    enough = asyncio.Event()
+    dice = random.Random(7)
+
+    class Jumping(LoopClock):
+        now = 0.0
+
+        def monotonic(self) -> float:
+            return self.now
+
+        async def sleep(self, seconds: float) -> None:
+            self.now += seconds
+            if len(begun) > 2_000:
+                enough.set()
+                await asyncio.Event().wait()
+
+    clock = Jumping()
+
+    async def attempt() -> object:
+        begun.append(clock.now)
+        clock.now += seconds
+        raise error
+
+    subscription = Subscription(attempt, SUBSCRIPTION, acking, lambda _: None, Limits(), clock, jitter=dice.random)
+    running = asyncio.create_task(subscription.run())
+    await enough.wait()
+    await subscription.close(1)
+    await running
+    intervals = [later - earlier for earlier, later in pairwise(begun)][10:]
+    assert max(intervals) <= most
+    assert min(intervals) >= most / 2

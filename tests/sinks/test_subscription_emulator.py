@@ -1,7 +1,5 @@
 """The subscription against Google's own Pub/Sub emulator: what the small service of the other tests only imitates."""
 
-import asyncio
-
 import pytest
 
 from sinks.intake.delivery import Answer, Delivery, Limits
@@ -51,18 +49,6 @@ async def test_a_missing_subscription_is_named_then_found(events: Events, clock:
         await events.publish(b"m-1")
         await reader.until(lambda _: [delivery.data for delivery in reader.deliveries] == [b"m-1"])
     assert missing.error.startswith(f"{events.path} does not exist (Subscription does not exist")
-
-
-async def test_a_restart_of_the_emulator_is_survived(emulator: Emulator, events: Events, clock: LoopClock) -> None:
-    await events.make()
-    async with reading(events.endpoint, clock, limits=LIMITS, path=events.path) as reader:
-        await reader.until(lambda state: state.connected)
-        await asyncio.to_thread(emulator.stop)
-        await reader.until(lambda state: state.failures >= 1)
-        await asyncio.to_thread(emulator.start)
-        await events.make()
-        await events.publish(b"m-1")
-        await reader.until(lambda _: [delivery.data for delivery in reader.deliveries] == [b"m-1"])
 
 
 async def test_close_returns_at_once_with_its_acks_sent(events: Events, clock: LoopClock) -> None:

@@ -13,6 +13,8 @@ from tests.sinks.proxy import Wire, accepting_and_silent, front_of, wire_to
 from tests.sinks.reading import LoopClock, Reader, reading
 from tests.sinks.services import Embedded, Emulator, Events, restart
 
+pytestmark = pytest.mark.slow
+
 #: Quick, but not so quick that a busy machine or a Java process that warms up looks like a broken one.
 LIMITS = Limits(
     backoff_min=0.02,
@@ -188,7 +190,6 @@ async def test_a_black_hole_is_found_by_a_call_that_stays_unanswered_and_left(ev
     )
 
 
-@pytest.mark.slow
 async def test_what_a_black_hole_has_swallowed_comes_again(events: Events, clock: LoopClock) -> None:
     await events.make()
     limits = replace(LIMITS, probe_timeout=0.7)
