@@ -280,7 +280,7 @@ async def test_a_cancellation_that_is_not_ours_is_a_failure_like_any_other(
     ],
     ids=["black hole", "refused connection", "refused stream"],
 )
-async def test_after_hours_of_an_outage_its_end_is_still_found_soon_and_nobody_is_hammered_meanwhile(
+async def test_after_many_minutes_of_an_outage_its_end_is_still_found_soon_and_nobody_is_hammered_meanwhile(
     error: Exception, seconds: float, most: float
 ) -> None:
     """With the limits as shipped, on a clock that jumps over the pauses."""
@@ -296,7 +296,7 @@ async def test_after_hours_of_an_outage_its_end_is_still_found_soon_and_nobody_i
 
         async def sleep(self, seconds: float) -> None:
             self.now += seconds
-            if len(begun) > 2_000:
+            if len(begun) > 300:
                 enough.set()
                 await asyncio.Event().wait()
 
