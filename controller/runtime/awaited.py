@@ -102,7 +102,9 @@ class Awaited:
         if event.kind in _LOSSES:
             self._remember((event.project, _LOSS, event.name), now)
         at = (event.project, event.resource)
-        entries = self._entries.get(at, [])
+        entries = self._entries.get(at)
+        if entries is None:
+            return
         own = [each.since for each in entries if each.name == event.name or each.operation == event.operation_id != ""]
         settled = max(own, default=now - grace)
         self._keep(at, [entry for entry in entries if entry.since > settled])

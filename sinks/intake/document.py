@@ -16,6 +16,8 @@ from sinks.intake.events import Decoded, Event, Ignored, Unreadable
 _BETWEEN: Final = re.compile(r"[ \t\r\n\ufeff,\[\]]*")
 #: The start of a line that does not go on with the value before it (which is indented, or a member, or an end).
 _NEXT_VALUE: Final = re.compile(r"\n(?=[^\s\]},\"])")
+#: To find out that a value is nested too deeply takes long: after so many the rest is left unread.
+_MOST_DEEP: Final = 100
 #: The members that lists of entries are in: entries.list answers with the one, a pull with the other.
 _LISTS: Final = ("entries", "receivedMessages")
 
@@ -62,13 +64,13 @@ def to_json(result: Decoded) -> dict[str, Any]:
 
 
 def _entries(text: str) -> Iterator[Decoded]:
-    position = _skip(text, 0)
-    while position < len(text):
+    position, deep = _skip(text, 0), 0
+    while position < len(text) and deep < _MOST_DEEP:
         try:
             value, position = JSON.raw_decode(text, position)
         except RecursionError:
             yield Unreadable("nested too deeply")
-            position = _resume(text, position)
+            position, deep = _resume(text, position), deep + 1
         except ValueError:
             yield Unreadable("not JSON")
             position = _resume(text, position)

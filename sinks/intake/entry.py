@@ -33,6 +33,7 @@ _CODE: Final = re.compile(r"-?[0-9]{1,10}")
 _CODES: Final = range(-(2**31), 2**31)
 #: What may serve as a reason without quoting: no blanks, no control characters, bounded.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.%-]{1,120}")
+_BLANKS: Final = " \t\r\n"
 _MAX_MESSAGE: Final = 2048
 _MAX_REASON: Final = 256
 #: Names that come with nearly every entry are looked at once. Bounded: whoever forges entries may make up names.
@@ -53,7 +54,9 @@ class _NoEventError(Exception):
 def decode(data: bytes) -> Decoded:
     """The event that a LogEntry (JSON) stands for, or why there is none. Never raises."""
     try:
-        return decode_value(JSON.decode(data.decode("utf-8")))
+        text = data.decode("utf-8").strip(_BLANKS)
+        value, end = JSON.raw_decode(text)
+        return decode_value(value) if end == len(text) else Unreadable("not JSON")
     except UnicodeError:
         return Unreadable("not UTF-8")
     except ValueError:

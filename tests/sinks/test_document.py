@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sinks.intake.document import decode_document, to_json
+from sinks.intake.events import Unreadable
 from tests.sinks.test_entry import audit, expected, sample
 
 LINES = [json.dumps(json.loads(sample(number))) for number in ("01", "13")]
@@ -64,6 +65,12 @@ def test_a_broken_line_costs_itself_alone() -> None:
     lines = [json.dumps(audit()), '{"logName": "pro', "what is this", json.dumps(audit()), "{}"]
     outcomes = [type(result).__name__ for result in decode_document("\n".join(lines))]
     assert outcomes == ["Event", "Unreadable", "Unreadable", "Event", "Unreadable"]
+
+
+def test_what_is_nested_too_deeply_costs_itself_alone_but_not_without_end() -> None:
+    deep = '{"a":' * 100_000
+    assert decode_document(f"{deep}\n{LINES[0]}") == [Unreadable("nested too deeply"), *decode_document(LINES[0])]
+    assert decode_document('{"a":\n' * 100_000) == [Unreadable("nested too deeply")] * 100
 
 
 @pytest.mark.parametrize("indent", [None, 2])
