@@ -18,7 +18,7 @@ PLANE := controlplane
 TERRAFORM := terraform
 
 .PHONY: help env demo test test-slow test-faults sweep control-plane test-control-plane fuzz bench \
-	terraform-tools test-terraform check docs docs-check crds lock clean
+	terraform-tools test-terraform check docs docs-check docs-kubectl crds lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -88,6 +88,9 @@ docs-doctor: $(READY) ## Write the transcripts in docs/doctor.md
 .PHONY: plans
 plans: $(READY) terraform-tools ## Write the examples' plans into tests/data/terraform
 	@$(BIN)/python -m tests.terraform.plans
+
+docs-kubectl: $(READY) control-plane ## Write the transcript in docs/kubectl.md anew, on a real control plane
+	@WRITE_DOCS=1 $(BIN)/python -m pytest -q tests/docs/test_kubectl.py
 
 docs-check: $(READY) ## Run the README's transcript again and compare (times masked)
 	@$(BIN)/python -m pytest -q tests/docs $(ARGS)
