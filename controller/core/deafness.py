@@ -17,6 +17,8 @@ from controller.core.verdicts import Verdict
 
 #: The share of the limit after which something is late enough to ask again.
 SUSPICIOUS: Final = 1 / 6
+#: So many canaries that audit entries have overtaken were not lost by chance.
+_TELLING: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,10 @@ class Evidence:
     stream: Stream
     #: The age of the oldest canary that was written and has not come back; None where there is none.
     canary: float | None = None
+    #: How long ago the last canary that came back was written; None: none came back.
+    answered: float | None = None
+    #: How many canaries are out that were written well before the last audit entry of this project came.
+    outlived: int = 0
     #: Whether a canary (of another project than the canaries': any entry of it) ever came.
     proven: bool = False
     #: Why canaries cannot be written, and since when. "" while they can.
@@ -103,18 +109,19 @@ def _by_canary(evidence: Evidence, names: Names, limit: float) -> Verdict | None
     if not evidence.stream.up and evidence.stream.error and evidence.stream.down_for > limit * SUSPICIOUS:
         # A stream that has just been replaced, as streams are, is not to blame.
         return _deaf(Reason.STREAM_DOWN, words.stream_down(names, evidence.stream.error, evidence.stream.code))
-    if _came_since(evidence.audit, evidence.canary, limit):
+    if evidence.outlived >= _TELLING:
         return _deaf(Reason.CANARY_MISSING, words.canary_missing(names, limit))
     return _deaf(Reason.NO_EVENTS, words.nothing(names, limit))
 
 
 def _by_missed(evidence: Evidence, names: Names, limit: float) -> Verdict | None:
     overdue = tuple(missed for missed in evidence.missed if _is_overdue(missed, evidence, limit))
-    undecided = evidence.own and evidence.canary is not None and evidence.canary > limit * SUSPICIOUS
-    if not overdue or undecided:
-        # A canary that is late too may yet tell that nothing comes at all, which is another trouble.
+    if not overdue:
         return None
     oldest = max(missed.age for missed in overdue)
+    if evidence.own and (evidence.answered is None or evidence.answered > oldest):
+        # No canary was written since and has come back: it may yet tell that nothing comes at all.
+        return None
     if not evidence.own and not _came_since(evidence.audit, oldest, limit):
         return _deaf(Reason.NO_EVENTS, words.nothing(names, limit, overdue[0].what))
     types = tuple(sorted({missed.type for missed in overdue}))

@@ -122,6 +122,11 @@ class Awaited:
         for at in [at for at in self._entries if project in {None, at[0]}]:
             del self._entries[at]
 
+    def forget_between(self, project: str, since: float, until: float) -> None:
+        """What was awaited from then to then was lost in an outage that is over."""
+        for at in [at for at in self._entries if at[0] == project]:
+            self._keep(at, [entry for entry in self._entries[at] if not since < entry.since < until])
+
     def missed(self, project: str, now: float) -> tuple[Missed, ...]:
         """What has not come, the oldest of each type."""
         found = [(at[1], entries[0]) for at, entries in self._entries.items() if at[0] == project]

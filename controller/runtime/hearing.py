@@ -157,8 +157,8 @@ class Hearing:
         came = self._canaries.came(event)
         if came is None:
             return
-        if came[1] >= _OUTAGE:
-            self._awaited.forget(self._path.project)
+        if came.lost >= _OUTAGE and came.before is not None:
+            self._awaited.forget_between(self._path.project, came.before - self._limit * SUSPICIOUS, came.written)
         self._proven.add(self._path.project)
         self._backlog.canary(event, published)
         if self.verdict(self._path.project).reason != Reason.FLOWING:
@@ -230,6 +230,8 @@ class Hearing:
             own=own,
             stream=self._holding.seen(now),
             canary=self._canaries.oldest(now),
+            answered=self._canaries.answered(now),
+            outlived=0 if audit is None else self._canaries.outlived(audit - self._limit / 2),
             proven=project in self._proven,
             trouble=self._ways.trouble(),
             trouble_for=now - self._troubled if self._troubled is not None else 0.0,

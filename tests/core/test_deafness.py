@@ -18,7 +18,7 @@ UP = Stream(up=True)
 MIG = Missed("insert of projects/p-1/zones/z/instanceGroupManagers/m", "gce_instance_group_manager", 130.0)
 TEMPLATE = Missed("insert of projects/p-1/global/instanceTemplates/t", "gce_instance_template", 125.0)
 VM = Missed("what became of projects/p-1/zones/z/instances/v", "gce_instance", 130.0, 130.0)
-WHOLE = Evidence(own=True, stream=UP, proven=True, canary=3.0, audit=60.0, anything=3.0)
+WHOLE = Evidence(own=True, stream=UP, proven=True, canary=3.0, answered=9.0, audit=60.0, anything=3.0)
 THEIRS = replace(WHOLE, own=False)
 
 
@@ -42,10 +42,10 @@ FLOWING, UNKNOWN, BEHIND = ("True", "Flowing"), ("Unknown", "AwaitingFirstEvent"
         pytest.param(WHOLE, FLOWING, id="what is expected comes"),
         pytest.param(replace(WHOLE, proven=False), UNKNOWN, id="nothing came yet, and nothing is late"),
         pytest.param(replace(WHOLE, canary=120.0), FLOWING, id="a canary may take as long as the limit"),
-        pytest.param(replace(WHOLE, canary=121.0, audit=70.0), ("False", "NoEvents"), id="an entry on its way before"),
-        pytest.param(replace(WHOLE, canary=121.0, audit=50.0), ("False", "CanaryMissing"), id="audit entries come"),
+        pytest.param(replace(WHOLE, canary=121.0, outlived=2), ("False", "NoEvents"), id="two may be lost by chance"),
+        pytest.param(replace(WHOLE, canary=121.0, outlived=3), ("False", "CanaryMissing"), id="audit entries come"),
         pytest.param(replace(WHOLE, canary=121.0, audit=None), ("False", "NoEvents"), id="nothing comes"),
-        pytest.param(replace(WHOLE, canary=121.0, audit=50.0, late=True), BEHIND, id="what comes is old"),
+        pytest.param(replace(WHOLE, canary=121.0, outlived=3, late=True), BEHIND, id="what comes is old"),
         pytest.param(replace(WHOLE, behind=True), BEHIND, id="what waits has been old for long"),
         pytest.param(replace(WHOLE, late=True), FLOWING, id="old entries alone are no news"),
         pytest.param(replace(WHOLE, stream=down(60)), FLOWING, id="a stream may be down for a while"),
@@ -67,7 +67,7 @@ FLOWING, UNKNOWN, BEHIND = ("True", "Flowing"), ("Unknown", "AwaitingFirstEvent"
             replace(WHOLE, missed=(replace(MIG, ended=121.0),)), ("False", "ActivityMissing"), id="it has ended"
         ),
         pytest.param(replace(WHOLE, missed=(replace(MIG, age=119.0),), audit=None), FLOWING, id="it is not late yet"),
-        pytest.param(replace(WHOLE, missed=(MIG,), audit=None, canary=30.0), FLOWING, id="the canary decides first"),
+        pytest.param(replace(WHOLE, missed=(MIG,), audit=None, answered=140.0), FLOWING, id="the canary decides first"),
         pytest.param(replace(WHOLE, missed=(VM,)), ("False", "ActivityMissing"), id="what a resync found"),
         pytest.param(replace(THEIRS, missed=(MIG,), audit=None), ("False", "NoEvents"), id="another project is mute"),
         pytest.param(replace(THEIRS, missed=(VM,)), ("False", "ActivityMissing"), id="another lacks a type"),

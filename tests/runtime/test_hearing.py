@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from controller.core.verdicts import Verdict
-from controller.runtime.canaries import Canaries
+from controller.runtime.canaries import Canaries, Return
 from sinks.intake.delivery import StreamState
 from sinks.intake.events import EventKind, Resource
 from tests.runtime.listening import ANOTHER, OWN, UP, Listening, all_lost, canary_of, down, entry_of, mig
@@ -287,5 +287,5 @@ async def test_the_canary_of_another_replica_or_cluster_does_not_prove_our_own(c
     canaries.written(BEGINNING, 1.0)
     assert canaries.came(canary_of(BEGINNING, cluster, writer)) is None
     assert canaries.came(canary_of(BEGINNING + timedelta(microseconds=1))) is None
-    assert canaries.came(canary_of(BEGINNING)) == (1.0, 0)
+    assert canaries.came(canary_of(BEGINNING)) == Return(None, 1.0, 0)
     assert canaries.came(canary_of(BEGINNING)) is None

@@ -37,6 +37,7 @@ class Deafness:
         self.pubsub = pubsub
         self.subscription = stage.ready["env"]["TPU_NODE_GROUP_SUBSCRIPTION"]
         self.named: dict[str, float] = {}
+        self._bystander: asyncio.Task[None] | None = None
 
     async def starts(self, **settings: Any) -> None:
         """An operator with good ears."""
@@ -72,13 +73,22 @@ class Deafness:
         return lambda: self.stage.control("POST", "event-path", pieces)
 
     async def with_a_bystander(self, **pieces: Any) -> None:
-        """Break, while others go on making and deleting things."""
+        """Break, while somebody else goes on making things."""
         await self.path(**pieces)()
-        for number in range(9):
+        self._bystander = asyncio.create_task(self._make_things())
+
+    async def without_a_bystander(self, **pieces: Any) -> None:
+        """Mend, when the other has enough."""
+        assert self._bystander is not None
+        await self._bystander
+        await self.path(**pieces)()
+
+    async def _make_things(self) -> None:
+        for number in range(18):
             policy = {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"}
             body = {"name": f"bystander-{number}", "workloadPolicy": policy}
             await compute(self.stage, "POST", "regions/us-central1/resourcePolicies", body)
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(0.4)
 
     async def with_a_slice(self, **pieces: Any) -> None:
         """Break, and make a group: what the operator does for it is not heard of."""
@@ -145,7 +155,7 @@ async def test_each_cause_of_deafness_is_named_in_time_and_ends_with_it(tmp_path
             "CanaryMissing",
             'does not admit log_id("tpu-node-group-canary")',
             lambda: ears.with_a_bystander(filter=WITHOUT_CANARY),
-            ears.path(filter=None),
+            lambda: ears.without_a_bystander(filter=None),
         )
         await ears.names(
             "filter without activity",
