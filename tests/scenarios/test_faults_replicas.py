@@ -13,7 +13,7 @@ import pytest
 
 from controller.demo.processes import Child
 from tests.scenarios.faults import HURRY, IMPATIENT, SINGLES, SLICE, assert_tokens_were_single, until_ready
-from tests.scenarios.harness import Bench, bench, log_lines
+from tests.scenarios.harness import Bench, bench, log_lines, until
 
 pytestmark = pytest.mark.slow
 
@@ -42,9 +42,12 @@ async def a_second(world: Bench) -> AsyncIterator[tuple[Child, Path]]:
 
 async def writes_of(world: Bench) -> list[str]:
     """The calls that may change something, as the second replica itself has counted them, and its acts."""
-    metrics = (await world.ask_operator("/metrics"))[1]
-    called = re.findall(r'_calls_total\{[^}]*method="([^"]+)"', metrics)
-    assert called, metrics
+
+    async def look() -> list[str]:
+        return re.findall(r'_calls_total\{[^}]*method="([^"]+)"', (await world.ask_operator("/metrics"))[1])
+
+    # It has listed the custom resources at the least, as soon as it gets to it.
+    called = await until("its first call", look, bool)
     assert world.operator is not None
     acts = [line["action"] for line in log_lines(world.operator.log) if "action" in line]
     return [method for method in called if not method.startswith(("get ", "list ", "watch "))] + acts
