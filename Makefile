@@ -85,6 +85,10 @@ docs: $(READY) ## Write the pages that are made from code
 docs-doctor: $(READY) ## Write the transcripts in docs/doctor.md
 	@$(BIN)/python -m tests.docs.doctor_output
 
+.PHONY: mutants-terraform
+mutants-terraform: $(READY) terraform-tools ## Take each relation out in turn; name the test that fails for it
+	@$(BIN)/python -m tests.terraform.mutants $(ARGS)
+
 .PHONY: plans
 plans: $(READY) terraform-tools ## Write the examples' plans into tests/data/terraform
 	@$(BIN)/python -m tests.terraform.plans

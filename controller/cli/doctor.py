@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from controller.cli.errors import FAILED, CommandError
-from controller.cli.run import ConfigOption, settings_of, with_a_flag_for_each_setting
+from controller.cli.run import ConfigOption, TerraformOption, settings_of, with_a_flag_for_each_setting
 from controller.cli.values import factor
 
 
@@ -27,6 +27,7 @@ def command(
         ),
     ] = "",
     config: ConfigOption = None,
+    from_terraform: TerraformOption = None,
     **flags: str | None,
 ) -> int:
     """Look at an installation step by step and say what to mend. It changes nothing; with --probe it writes one entry.
@@ -34,7 +35,7 @@ def command(
     Run it as the operator, with the operator's settings: permissions and roles are those of whoever runs it. Exit code
     0: nothing failed; 1: something did.
     """
-    settings = settings_of(flags, config)
+    settings = settings_of(flags, config, from_terraform)
     if probe == settings.subscription:
         raise CommandError("--probe is the operator's own subscription: doctor would take its messages; name another")
     from rich.console import Console  # noqa: PLC0415 - only when called

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.main import get_command
 
-from controller.cli import crds, demo, doctor, events, run, simulator
+from controller.cli import crds, demo, doctor, events, run, settings, simulator
 from controller.cli.errors import INTERRUPTED, CommandError, complain
 
 DISTRIBUTION: Final = "tpu-node-group-controller"
@@ -27,6 +27,7 @@ app.command("run", cls=run.ByChapter)(run.command)
 app.command("doctor", cls=run.ByChapter, short_help="Look at an installation and say what to mend.")(doctor.command)
 app.command("demo", short_help="Show a node group's whole life on this machine.")(demo.command)
 app.command("simulator", short_help="Serve simulated Google Cloud and Kubernetes.")(simulator.command)
+app.command("settings")(settings.command)
 app.command("crds")(crds.command)
 app.add_typer(events.app, name="events")
 

@@ -59,11 +59,11 @@ def with_a_flag_for_each_setting(command: Callable[..., int]) -> Callable[..., i
     return command
 
 
-def settings_of(flags: Mapping[str, str | None], config: Path | None) -> Settings:
+def settings_of(flags: Mapping[str, str | None], config: Path | None, terraform: Path | None) -> Settings:
     """The settings of a command. Raises CommandError with every one that is wrong."""
     given = {name: value for name, value in flags.items() if value is not None}
     try:
-        return load(given, os.environ, config)
+        return load(given, os.environ, config, terraform=terraform)
     except SettingsError as error:
         raise CommandError(*error.problems) from None
 
@@ -73,15 +73,26 @@ ConfigOption = Annotated[
     typer.Option("--config", metavar="FILE", help="TOML file of settings.", show_default=False),
 ]
 
+TerraformOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from-terraform",
+        metavar="FILE",
+        help="What terraform output -json printed: settings that nothing else states.",
+        show_default=False,
+    ),
+]
+
 
 @with_a_flag_for_each_setting
 def command(
     *,
     config: ConfigOption = None,
+    from_terraform: TerraformOption = None,
     **flags: str | None,
 ) -> int:
     """Be the operator, until SIGTERM or SIGINT."""
-    settings = settings_of(flags, config)
+    settings = settings_of(flags, config, from_terraform)
     from controller.app import run  # noqa: PLC0415 - imports Google's clients: seconds
 
     if problems := run(settings):

@@ -1,4 +1,6 @@
-"""Settings from where people put them: flags before environment before file; and what is wrong, named where it stands.
+"""Settings from where people put them, and what is wrong, named where it stands.
+
+Flags come before the environment, that before the settings file, that before what Terraform put out.
 
 The only reader of the environment. A value is never guessed: an unknown name is refused with the nearest known one.
 """
@@ -15,6 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from controller.settings.model import ENV_PREFIX, Settings
+from controller.settings.terraform import OUTPUT, OutputError, operator_settings
 
 #: Names the settings file, where no flag does.
 CONFIG_VARIABLE: Final = f"{ENV_PREFIX}CONFIG"
@@ -46,16 +49,29 @@ class SettingsError(Exception):
         super().__init__("; ".join(problems))
 
 
-def load(flags: Mapping[str, str], environ: Mapping[str, str], file: Path | None = None) -> Settings:
-    """Settings from flags (by field name), environment and a TOML file of `name = value` lines.
+def load(
+    flags: Mapping[str, str],
+    environ: Mapping[str, str],
+    file: Path | None = None,
+    *,
+    terraform: Path | None = None,
+) -> Settings:
+    """Settings from flags (by field name), environment, a TOML file of `name = value` lines, and Terraform's outputs.
 
     `environ` is the process's own environment. Raises SettingsError naming every wrong setting with its place.
     """
     path = file or (Path(environ[CONFIG_VARIABLE]) if environ.get(CONFIG_VARIABLE) else None)
     written = _read(path) if path else {}
     variables = _variables(environ)
+    file_places = {name: f"{path}: {name}" for name in written}
+    if terraform:
+        cluster = (
+            flags.get("cluster_name") or environ.get(variables.get("cluster_name", "")) or written.get("cluster_name")
+        )
+        put_out, put_places = _put_out(terraform, str(cluster or ""))
+        written, file_places = put_out | written, put_places | file_places
     unknown = [
-        *(_unknown(f"{path}: {name}", name, Settings.model_fields) for name in written if not _known(name)),
+        *(_unknown(file_places[name], name, Settings.model_fields) for name in written if not _known(name)),
         *(
             _unknown(variable, variable, map(env_name, Settings.model_fields))
             for name, variable in variables.items()
@@ -65,7 +81,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], file: Path | None
     if unknown:
         raise SettingsError(unknown)
     places = (
-        {name: f"{path}: {name} = " for name in written}
+        {name: f"{place} = " for name, place in file_places.items()}
         | {name: f"{variable}=" for name, variable in variables.items()}
         | {name: f"{flag_name(name)}=" for name in flags}
     )
@@ -99,6 +115,15 @@ def _read(path: Path) -> dict[str, Any]:
         raise SettingsError([f"{path}: the settings file is not UTF-8 text"]) from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError([f"{path}: the settings file is not TOML: {error}"]) from None
+
+
+def _put_out(path: Path, cluster: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Settings of Terraform's outputs, and where each stands."""
+    try:
+        name, settings = operator_settings(path, cluster)
+    except OutputError as error:
+        raise SettingsError([str(error)]) from None
+    return settings, {setting: f"{path}: {OUTPUT}.{name}.{setting}" for setting in settings}
 
 
 def _variables(environ: Mapping[str, str]) -> dict[str, str]:

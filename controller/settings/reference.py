@@ -13,8 +13,9 @@ from controller.settings.model import Settings
 _HEAD: Final = f"""# Settings
 
 Every setting of `tpu-node-group run`, by flag, by environment variable, or by a line in a TOML file named with
-`--config FILE` or `{CONFIG_VARIABLE}`. A flag beats the environment, the environment beats the file, the file beats the
-default.
+`--config FILE` or `{CONFIG_VARIABLE}`. A flag beats the environment, the environment beats the file, the file beats
+what Terraform put out (`--from-terraform FILE`, printed by `terraform output -json`), and that beats the default.
+`tpu-node-group settings --from-terraform FILE` prints the latter as variables, one a line, for `deploy/settings.env`.
 
 Exit code 2: what was asked cannot be. A name that is no setting, a value that cannot be, or a settings file that cannot
 be read; each is named, and nothing was started. Exit code 1: what was asked can be, and could not be done. The value is

@@ -29,7 +29,7 @@ def _a_plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_arguments_it_prints_its_help(capsys: Output) -> None:
     assert execute([]) == 0
     said = capsys.readouterr()
-    assert all(f" {command} " in said.out for command in ("run", "demo", "simulator", "crds", "events"))
+    assert all(f" {command} " in said.out for command in ("run", "demo", "simulator", "settings", "crds", "events"))
     assert said.err == ""
 
 

@@ -1,8 +1,10 @@
 """Where settings come from, and what people read when one is wrong."""
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -201,3 +203,100 @@ def test_a_file_that_cannot_be_read_is_named(
     with pytest.raises(SettingsError) as caught:
         settings(monkeypatch, file=file)
     assert caught.value.problems == [f"{file}: {said}"]
+
+
+OUTPUTS = {
+    "operator_settings": {
+        "sensitive": False,
+        "value": {
+            "default": {
+                "cluster_name": "default",
+                "node_service_account": "tpu-nodes@my-project.iam.gserviceaccount.com",
+                "project": "my-project",
+                "subscription": SUBSCRIPTION,
+            }
+        },
+    }
+}
+
+
+def put_out(tmp_path: Path, outputs: Any) -> Path:
+    path = tmp_path / "terraform.json"
+    path.write_text(json.dumps(outputs))
+    return path
+
+
+def of_clusters(*names: str, **more: Any) -> Any:
+    value = {name: {"cluster_name": name, "subscription": f"{SUBSCRIPTION}-{name}"} | more for name in names}
+    return {"operator_settings": {"value": value}}
+
+
+def test_terraforms_outputs_are_settings_that_everything_else_beats(tmp_path: Path) -> None:
+    terraform, file = put_out(tmp_path, OUTPUTS), written(tmp_path, 'project = "from-the-file"\n')
+    read = load({"node_service_account": "default"}, {}, file, terraform=terraform)
+    assert (read.subscription, read.project, read.node_service_account, read.cluster_name) == (
+        SUBSCRIPTION,
+        "from-the-file",
+        "default",
+        "default",
+    )
+
+
+def test_of_several_clusters_the_settings_name_says_whose_outputs_are_meant(tmp_path: Path) -> None:
+    terraform = put_out(tmp_path, of_clusters("blue", "green"))
+    assert load({"cluster_name": "green"}, {}, terraform=terraform).subscription == f"{SUBSCRIPTION}-green"
+
+
+def test_what_terraform_left_open_is_not_set(tmp_path: Path) -> None:
+    terraform = put_out(tmp_path, of_clusters("blue", node_service_account=None))
+    assert load({}, {}, terraform=terraform).node_service_account == ""
+
+
+@pytest.mark.parametrize(
+    ("outputs", "why"),
+    [
+        ([], "there is no output operator_settings: write the file by terraform output -json > FILE, where"),
+        ({"operator_settings": {"value": {}}}, "operator_settings must have the settings of each cluster"),
+        ({"operator_settings": {"value": {"blue": 1}}}, "operator_settings must have the settings of each cluster"),
+        (
+            of_clusters("blue", "green"),
+            "operator_settings is of several clusters: say --cluster-name, one of blue, green",
+        ),
+        (
+            of_clusters("blue", subscripton="x"),
+            "operator_settings.blue.subscripton is no setting: did you mean subscription?",
+        ),
+        (
+            of_clusters("blue", project="x"),
+            'operator_settings.blue.project = "x" must match',
+        ),
+    ],
+)
+def test_outputs_that_say_no_settings_are_refused_with_what_would(outputs: Any, why: str, tmp_path: Path) -> None:
+    path = put_out(tmp_path, outputs)
+    with pytest.raises(SettingsError) as refused:
+        load({}, {}, terraform=path)
+    (problem,) = refused.value.problems
+    assert problem.startswith(f"{path}: {why}")
+
+
+def test_a_cluster_that_terraform_does_not_know_is_refused_with_those_that_it_does(tmp_path: Path) -> None:
+    path = put_out(tmp_path, of_clusters("blue", "green"))
+    with pytest.raises(SettingsError, match="operator_settings has no cluster red; it has blue, green"):
+        load({"cluster_name": "red"}, {}, terraform=path)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "cannot read Terraform's outputs: No such file"),
+        ("{", "Terraform's outputs are not JSON: write the file by"),
+    ],
+)
+def test_a_file_of_outputs_that_cannot_be_read_is_named(text: str | None, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "terraform.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SettingsError) as refused:
+        load({}, {}, terraform=path)
+    assert refused.value.problems[0].startswith(f"{path}: {why}")

@@ -66,17 +66,22 @@ class Workspace:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
         return kept | {"TF_CLI_CONFIG_FILE": str(self.tools.cache / "terraformrc"), "TF_IN_AUTOMATION": "1"}
 
-    def run(self, folder: str, *arguments: str, succeeds: bool = True) -> str:
-        """`terraform ARGUMENTS` in a folder of the copy; what it said, without colours."""
+    def run(self, folder: str, *arguments: str) -> str:
+        """`terraform ARGUMENTS` in a folder of the copy; what it said, without colours. It must succeed."""
+        code, said = self._run(folder, *arguments)
+        assert code == 0, f"{' '.join(arguments)} in {folder} ended with {code}: {said}"
+        return said
+
+    def attempt(self, folder: str, *arguments: str) -> str:
+        """The same, and it may fail."""
+        return self._run(folder, *arguments)[1]
+
+    def _run(self, folder: str, *arguments: str) -> tuple[int, str]:
         command = [self.tools.terraform, *arguments]
         done = subprocess.run(  # noqa: S603 - terraform with our own arguments
             command, cwd=self.path / folder, env=self._environment, capture_output=True, text=True, check=False
         )
-        said = _COLOUR.sub("", done.stdout + done.stderr)
-        assert (done.returncode == 0) is succeeds, (
-            f"{' '.join(arguments)} in {folder} ended with {done.returncode}: {said}"
-        )
-        return said
+        return done.returncode, _COLOUR.sub("", done.stdout + done.stderr)
 
     def prepare(self, folder: str) -> None:
         """`terraform init`, once."""

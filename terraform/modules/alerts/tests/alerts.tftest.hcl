@@ -89,7 +89,7 @@ run "every_alert_tells_the_channels_and_links_its_runbook" {
   }
 
   assert {
-    condition     = google_project_service.monitoring[0].service == "monitoring.googleapis.com" && google_project_service.monitoring[0].disable_on_destroy == false
+    condition     = google_project_service.monitoring[0].project == "my-project" && google_project_service.monitoring[0].service == "monitoring.googleapis.com" && google_project_service.monitoring[0].disable_on_destroy == false
     error_message = "The Monitoring API must be enabled, and never disabled again."
   }
 

@@ -37,6 +37,11 @@ run "the_operator_takes_from_its_subscription_only" {
 
 run "the_operator_writes_log_entries" {
   assert {
+    condition     = google_service_account.operator.project == "my-project" && google_service_account.operator.account_id == "tpu-node-group"
+    error_message = "The account must be in the project, and called tpu-node-group."
+  }
+
+  assert {
     condition     = [google_project_iam_member.log_writer.project, google_project_iam_member.log_writer.role, google_project_iam_member.log_writer.member] == ["my-project", "roles/logging.logWriter", "serviceAccount:tpu-node-group@my-project.iam.gserviceaccount.com"]
     error_message = "The operator must be a log writer of the project."
   }
@@ -111,6 +116,11 @@ run "federation_lets_one_account_of_the_cluster_in" {
   }
 
   assert {
+    condition     = google_iam_workload_identity_pool.cluster[0].project == "my-project" && google_iam_workload_identity_pool_provider.cluster[0].project == "my-project"
+    error_message = "Pool and provider must be in the operator's project."
+  }
+
+  assert {
     condition     = google_iam_workload_identity_pool_provider.cluster[0].attribute_mapping == tomap({ "google.subject" = "assertion.sub" }) && google_iam_workload_identity_pool_provider.cluster[0].attribute_condition == "assertion.sub == \"system:serviceaccount:tpu-node-group:tpu-node-group-controller\""
     error_message = "The provider must let in the operator's account of the cluster alone."
   }
@@ -125,7 +135,7 @@ run "federation_lets_one_account_of_the_cluster_in" {
   }
 
   assert {
-    condition     = sort([for api in google_project_service.federation : api.service]) == tolist(["iamcredentials.googleapis.com", "sts.googleapis.com"]) && alltrue([for api in google_project_service.federation : api.disable_on_destroy == false])
+    condition     = sort([for api in google_project_service.federation : api.service]) == tolist(["iamcredentials.googleapis.com", "sts.googleapis.com"]) && alltrue([for api in google_project_service.federation : api.disable_on_destroy == false && api.project == "my-project"])
     error_message = "The two APIs of federation must be enabled, and never disabled again."
   }
 

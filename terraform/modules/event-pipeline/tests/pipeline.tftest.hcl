@@ -32,6 +32,20 @@ variables {
   project = "my-project"
 }
 
+run "everything_is_in_the_project" {
+  variables {
+    probe = true
+  }
+
+  assert {
+    condition = alltrue([for made in concat(
+      [google_pubsub_topic.events, google_pubsub_topic.dead_letters, google_pubsub_subscription.dead_letters],
+      values(google_pubsub_subscription.cluster), google_pubsub_subscription.probe[*],
+    ) : made.project == "my-project"])
+    error_message = "Topics and subscriptions must be in the project."
+  }
+}
+
 run "the_sink_publishes_to_the_topic_and_its_writer_may" {
   assert {
     condition     = google_logging_project_sink.events[0].project == "my-project" && google_logging_project_sink.events[0].destination == "pubsub.googleapis.com/projects/my-project/topics/tpu-node-group-events"
