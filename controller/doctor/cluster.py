@@ -83,11 +83,11 @@ async def rbac(installation: Installation) -> Verdict:
             return await installation.may(attributes)
 
     asked = grants(installation.settings.namespace)
+    await installation.kubernetes()
     try:
-        await installation.kubernetes()
         allowed = await asyncio.gather(*(may(each) for each in asked))
     except UnreadError as unread:
-        return skipped(f"{unread.what} could not be asked: {unread.why}")
+        return unanswered(unread)
     missing = [_said(each) for each, granted in zip(asked, allowed, strict=True) if not granted]
     if missing:
         more = f", and {len(missing) - 4} more" if len(missing) > 4 else ""
@@ -104,6 +104,7 @@ def _said(attributes: Json) -> str:
 async def operator(installation: Installation) -> Verdict:
     """Somebody leads, and has renewed the Lease lately."""
     settings = installation.settings
+    await installation.kubernetes()
     deployment = f"kubectl -n {settings.namespace} get pods,events, and the operator's log"
     try:
         record = await installation.lease()

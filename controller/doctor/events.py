@@ -224,6 +224,8 @@ def _flowing(group: Json) -> Json:
 
 def unanswered(unread: UnreadError) -> Verdict:
     """A service gave no answer, or one that says nothing of what was asked."""
+    if unread.unauthenticated:
+        return skipped(f"{unread.what} could not be read without credentials")
     return failed(f"{unread.what} could not be read: {unread.why}", "see the checks of credentials, APIs and network")
 
 

@@ -141,14 +141,18 @@ class GoogleReader:
             raise UnreadError(what, str(error.message or error), int(error.code or 0)) from error
         except TimeoutError as error:
             raise UnreadError(what, f"no answer within {self._timeout:g} s", 504) from error
-        except (GoogleAuthError, OSError) as error:
+        except GoogleAuthError as error:
+            raise UnreadError(what, str(error), 401) from error
+        except OSError as error:
             raise UnreadError(what, str(error)) from error
 
     async def _get(self, url: str, what: str, body: Json | None = None) -> Json:
         try:
             async with asyncio.timeout(self._timeout):
                 return await asyncio.to_thread(self._exchange, url, what, body)
-        except (GoogleAuthError, requests.RequestException, TimeoutError, OSError) as error:
+        except GoogleAuthError as error:
+            raise UnreadError(what, str(error), 401) from error
+        except (requests.RequestException, TimeoutError, OSError) as error:
             raise UnreadError(what, str(error) or f"no answer within {self._timeout:g} s") from error
 
     def _exchange(self, url: str, what: str, body: Json | None) -> Json:

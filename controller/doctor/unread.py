@@ -11,6 +11,11 @@ class UnreadError(Exception):
         super().__init__(f"{what}: {self.why}")
 
     @property
+    def unauthenticated(self) -> bool:
+        """Whoever asks could not say who it is: the matter of the check of credentials."""
+        return self.code == 401
+
+    @property
     def absent(self) -> bool:
         """It is not there."""
         return self.code == 404

@@ -303,7 +303,8 @@ async def test_settings_that_lead_nowhere_are_named(tmp_path: Path, monkeypatch:
         assert set(found) == {"kubernetes"}
         assert "TPU_NODE_GROUP_KUBECONFIG" in found["kubernetes"][2]
         monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "nowhere.json"))
-        found = await patient.complaints(compute_endpoint="")
+        google = ("compute_endpoint", "apis_endpoint", "pubsub_endpoint", "logging_endpoint")
+        found = await patient.complaints(**dict.fromkeys(google, ""))
         assert set(found) == {"credentials"}
         assert "GOOGLE_APPLICATION_CREDENTIALS" in found["credentials"][2]
 
