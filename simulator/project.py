@@ -56,6 +56,8 @@ class Project:
     services: set[str]
     #: Resource -> role -> members.
     policies: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+    #: A sink that was taken away.
+    _taken: Sink | None = field(default=None, init=False)
 
     def policy(self, resource: str) -> Policy:
         """Who may do what on a topic or subscription; a publisher that the event path lost is not in it."""
@@ -72,10 +74,11 @@ class Project:
         )
 
     def change_sink(self, changes: Mapping[str, str | bool | None] | None) -> None:
-        """Replace parts of the sink, null for as it was at first; None takes it away. Raises EventPathError."""
+        """Replace parts of the sink; None takes it away, and any part brings it back. Raises EventPathError."""
         if changes is None:
-            self.sink = None
+            self.sink, self._taken = None, self.sink or self._taken
             return
+        self.sink = self.sink or self._taken
         own = {key: str(value) for key, value in changes.items() if key in {"destination", "writer"}}
         if pieces := {key: value for key, value in changes.items() if key not in own}:
             self.path.change(pieces)

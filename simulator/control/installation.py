@@ -10,6 +10,7 @@ from simulator.control.bodies import BodyError
 from simulator.event_path import EventPathError
 from simulator.project import Project
 from simulator.pubsub.broker import Broker, PubSubError
+from simulator.pubsub.subscription import DeadLetterPolicy
 from simulator.seams import Json
 
 __all__ = ["installation_routes"]
@@ -81,8 +82,9 @@ def _change_subscription(broker: Broker | None, value: Any) -> None:
     try:
         config = broker.subscription(value["name"]).config
         changes = {key: value[key] for key in ("topic", "expires") if key in value}
-        if value.get("deadLetter", True) is None:
-            changes["dead_letter"] = None
+        if "deadLetter" in value:
+            topic = value["deadLetter"]
+            changes["dead_letter"] = None if topic is None else DeadLetterPolicy(str(topic))
         broker.update_subscription(replace(config, **changes))
     except PubSubError as error:
         raise BodyError(error.message) from None

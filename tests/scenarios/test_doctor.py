@@ -32,6 +32,7 @@ Json = dict[str, Any]
 PROJECT: Final = "projects/my-gcp-project"
 TOPIC: Final = f"{PROJECT}/topics/tpu-node-group-events"
 SUBSCRIPTION: Final = f"{PROJECT}/subscriptions/tpu-node-group-events"
+PLAN: Final = Path(__file__).parents[1] / "data" / "terraform" / "complete.plan.json"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 #: What cannot be looked at here even if all is well.
 ALWAYS_SKIPPED: Final = {"credentials", "probe", "control-plane-from-vms"}
@@ -185,19 +186,40 @@ async def test_all_is_well(tmp_path: Path) -> None:
         assert not {"IAMPolicy.GetIamPolicy", "ConfigServiceV2.ListSinks", "create selfsubjectaccessreviews"} & reads
 
 
-@pytest.mark.parametrize("check", PATH)
-async def test_a_part_of_the_event_path_that_is_broken_is_named(check: str, tmp_path: Path) -> None:
-    change, status, message, mend = PATH[check]
+#: Everything that `PATH` takes apart, whole.
+WHOLE: Final[Json] = {
+    "sink": {"destination": f"pubsub.googleapis.com/{TOPIC}", "filter": None, "disabled": None},
+    "services": {"pubsub.googleapis.com": True},
+    "subscription": {
+        "name": SUBSCRIPTION,
+        "topic": TOPIC,
+        "expires": None,
+        "deadLetter": f"{TOPIC}-dead-letter",
+    },
+}
+
+
+async def test_each_part_of_the_event_path_that_is_broken_is_named_alone(tmp_path: Path) -> None:
     async with bench(tmp_path) as stage:
         patient = Patient(stage)
-        before = await patient.complaints()
-        assert set(before) == {"operator"}
-        await patient.project(**change)
-        found = await patient.complaints()
-    assert set(found) == {check, "operator"}
-    assert found[check][0] == status
-    assert message in found[check][1]
-    assert mend in found[check][2]
+        whole = WHOLE | {"policies": (await stage.control("GET", "project"))["policies"]}
+        found: dict[str, dict[str, tuple[str, str, str]]] = {}
+        for check, (change, *_) in PATH.items():
+            await patient.project(**change)
+            found[check] = await patient.complaints()
+            await patient.project(**whole)
+        # No operator runs here.
+        assert {check: set(said) for check, said in found.items()} == {check: {check, "operator"} for check in PATH}
+        for check, (_, status, message, mend) in PATH.items():
+            said = found[check][check]
+            assert (said[0], message in said[1], mend in said[2]) == (status, True, True), said
+        assert set(await patient.complaints()) == {"operator"}
+
+
+async def test_what_the_complete_example_of_terraform_plans_is_well(tmp_path: Path) -> None:
+    async with bench(tmp_path, "--plan", str(PLAN)) as stage:
+        await stage.start_operator()
+        assert await Patient(stage).complaints() == {}
 
 
 async def _lose_a_permission(patient: Patient) -> None:
