@@ -35,6 +35,8 @@ from simulator.logging.latency import Latency
 from simulator.logging.router import LogRouter
 from simulator.logging.sinks import SinkFace
 from simulator.logging.vm_log import VmLog
+from simulator.machines import MachineError, RealMachines
+from simulator.machines.start import real_machines
 from simulator.metadata.from_world import WorldMachines
 from simulator.metadata.server import MetadataServer
 from simulator.options import Face, SimulatorOptions
@@ -77,7 +79,7 @@ def run(options: SimulatorOptions, ready: Callable[[Json], None] = announce) -> 
     """Serve until SIGINT or SIGTERM; `ready` as for `serve`. Raises StartError."""
     try:
         asyncio.run(_until_signalled(options, ready))
-    except (EmulatorError, ChildError, MissingBinaryError, KubeconfigError, OSError) as error:
+    except (EmulatorError, ChildError, MissingBinaryError, KubeconfigError, MachineError, OSError) as error:
         raise StartError(f"the simulator cannot start: {error}") from error
 
 
@@ -116,8 +118,8 @@ class _Assembly:
         router = self._router(events.topic, project)
         world = self._world(router)
         kubernetes = await enter(self._cluster())
-        guests = await self._guests(world, kubernetes, VmLog(router, self._path))
         logging_face = LoggingFace(router, router.records, self._calls, self._faults, self._path)
+        guests = await self._guests(world, kubernetes, VmLog(router, self._path), logging_face)
         sinks = SinkFace(project, self._calls, self._faults)
         logs = await enter(serving_rpc((logging_face.handlers(), sinks.handlers()), self._port("logging")))
         quota = RateQuota(utc_now, options.quota) if options.quota else None
@@ -187,13 +189,21 @@ class _Assembly:
             world.set_capacity(zone, machine_type, available)
         return world
 
-    async def _guests(self, world: World, kubernetes: Cluster, log: LogWriter) -> Guests:
-        """The guests, and the metadata server that their like on the wire would ask."""
+    async def _guests(
+        self, world: World, kubernetes: Cluster, log: LogWriter, logging: LoggingFace
+    ) -> Guests | RealMachines:
+        """What runs in the VMs, and the metadata server that they ask, or their like on the wire."""
         machines = WorldMachines(world)
-        settings = GuestSettings(scale=self._options.timings, kubelet_version=kubernetes.version)
-        world.guests = guests = Guests(machines, kubernetes.kubelets, log, utc_now, settings, seed=self._options.seed)
-        self._stack.push_async_callback(guests.close)
         metadata = MetadataServer(machines, self._calls, self._faults)
         await metadata.start(self._port("metadata"))
         self._stack.push_async_callback(metadata.stop)
+        guests: Guests | RealMachines
+        if self._options.real_join:
+            kubeconfig = kubernetes.admin_kubeconfig
+            guests = await real_machines(self._stack, machines, metadata, kubeconfig, logging.routes())
+        else:
+            settings = GuestSettings(scale=self._options.timings, kubelet_version=kubernetes.version)
+            guests = Guests(machines, kubernetes.kubelets, log, utc_now, settings, seed=self._options.seed)
+            self._stack.push_async_callback(guests.close)
+        world.guests = guests
         return guests

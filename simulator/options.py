@@ -27,6 +27,8 @@ class SimulatorOptions:
     timings: float = 1.0
     #: Whose Kubernetes: the embedded API, a real control plane of its own, or that of an administrator's kubeconfig.
     control_plane: Literal["embedded", "real"] | Path = "embedded"
+    #: Whether VMs are real machines (root, Linux) with the real script, kubeadm and kubelet. Not on the embedded API.
+    real_join: bool = False
     #: What the embedded API says that it is.
     kubernetes_version: str = "1.34"
     pubsub: Literal["embedded", "emulator"] = "embedded"

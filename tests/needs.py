@@ -3,7 +3,7 @@
 import os
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import pytest
 
@@ -21,38 +21,36 @@ def find(command: str) -> str | None:
     return shutil.which(command) or (str(elsewhere) if elsewhere and elsewhere.exists() else None)
 
 
-def need(command: str) -> str:
-    """The path of a command. Skips the calling test where it is missing; in CI (CI=true) the test fails instead."""
-    path = find(command)
-    if path is None:
-        message = f"this test needs the command {command}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{message}: .ci/run must install it")
-        pytest.skip(message)
-    return path
-
-
-def need_binary(name: str) -> Path:
-    """The path of a program of `make control-plane`. Skips the calling test where it was not built; in CI it fails."""
-    try:
-        return binary(name)
-    except MissingBinaryError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(error))
-        pytest.skip(str(error))
-
-
 def need_control_plane() -> None:
-    """Skips the calling test where a control plane was not built; in CI it fails."""
+    """Skip the calling test where Kubernetes was not built; in CI it fails instead."""
     for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kubeadm"):
         need_binary(name)
 
 
+def need_binary(name: str) -> Path:
+    """The path of a program of `make control-plane`. Skips the calling test where it was not built; fails it in CI."""
+    try:
+        return binary(name)
+    except MissingBinaryError as error:
+        _lacking(str(error))
+
+
 def need_machines() -> None:
-    """Skips the calling test where VMs cannot be real machines, with the reason; in CI the test fails instead."""
+    """Skip the calling test where VMs cannot be real machines, with the reason; in CI it fails instead."""
     reason = why_not()
-    if reason is None:
-        return
+    if reason is not None:
+        _lacking(reason)
+
+
+def need(command: str) -> str:
+    """The path of a command. Skips the calling test where it is missing; in CI (CI=true) the test fails instead."""
+    path = find(command)
+    if path is None:
+        _lacking(f"this test needs the command {command}")
+    return path
+
+
+def _lacking(message: str) -> NoReturn:
     if os.environ.get("CI") == "true":
-        pytest.fail(f"{reason}: .ci/run must provide it")
-    pytest.skip(reason)
+        pytest.fail(f"{message}: .ci/run must install it")
+    pytest.skip(message)

@@ -16,7 +16,9 @@ from controller.cli.world_options import (
     ControlPlaneOption,
     PlanOption,
     PubSubOption,
+    RealJoinOption,
     SeedOption,
+    check_real_join,
     installation_of,
 )
 from controller.demo.options import PubSub
@@ -39,6 +41,7 @@ def command(  # noqa: PLR0913 - one for each option
     seed: SeedOption = 1,
     pubsub: PubSubOption = PubSub.EMBEDDED,
     control_plane: ControlPlaneOption = "embedded",
+    real_join: RealJoinOption = False,
     log_latency: Annotated[
         float, typer.Option(parser=factor, metavar="FACTOR", help="Times the latency of log entries; 0 is none.")
     ] = 1.0,
@@ -92,10 +95,12 @@ def command(  # noqa: PLR0913 - one for each option
     from simulator.app import StartError, announce, run  # noqa: PLC0415 - imports every face: a second
     from simulator.options import SimulatorOptions  # noqa: PLC0415
 
+    check_real_join(real_join=real_join, control_plane=control_plane)
     options = SimulatorOptions(
         seed=seed,
         pubsub=pubsub.value,
         control_plane=control_plane,
+        real_join=real_join,
         log_latency=log_latency,
         timings=timings,
         kubernetes_version=kubernetes_version,

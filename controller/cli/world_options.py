@@ -41,6 +41,12 @@ PlanOption = Annotated[
 ClusterOption = Annotated[
     str, typer.Option(metavar="NAME", help="Of a plan for several clusters, whose.", show_default=False)
 ]
+RealJoinOption = Annotated[
+    bool,
+    typer.Option(
+        "--real-join", help="VMs run the real startup script, kubeadm and kubelet (as root, on a real control plane)."
+    ),
+]
 SeedOption = Annotated[
     int, typer.Option(parser=whole_number, metavar="N", help="Seed of everything that the world draws.")
 ]
@@ -58,3 +64,9 @@ def installation_of(plan: Path | None, cluster: str, pubsub: PubSub) -> "Install
         return installation(read_plan(plan), cluster)
     except PlanError as error:
         raise CommandError(f"--plan {plan}: {error}") from None
+
+
+def check_real_join(*, real_join: bool, control_plane: str | Path) -> None:
+    """Raises CommandError where the options contradict each other: nothing of kubeadm's is in the embedded API."""
+    if real_join and control_plane == "embedded":
+        raise CommandError("--real-join needs a real control plane: add --control-plane real, or a kubeconfig")

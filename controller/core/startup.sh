@@ -242,6 +242,8 @@ prepare_kernel() {
   swapoff -a || say 'swap stays on'
   modprobe br_netfilter || say 'br_netfilter is not loaded'
   sysctl --quiet --write net.ipv4.ip_forward=1 || say 'IP forwarding stays off'
+  # Asked for where the control plane has an IPv6 address. Of interfaces that come only: the VM's own keeps its routes.
+  sysctl --quiet --write net.ipv6.conf.default.forwarding=1 || say 'IPv6 forwarding stays off'
 }
 
 install_packages_surely() {

@@ -34,13 +34,15 @@ def configuration(place: Place, first_token: str) -> str:
             "kubernetesVersion": f"v{KUBERNETES}",
             "certificatesDir": str(place.certificates),
             "controlPlaneEndpoint": place.endpoint,
-            "apiServer": {"certSANs": ["127.0.0.1", "localhost", place.address, *place.names]},
+            "apiServer": {"certSANs": ["127.0.0.1", "::1", "localhost", place.address, *place.names]},
             "networking": {"serviceSubnet": SERVICES},
         },
         # For kubelets of tests in containers: old control groups, none of their own (facts: Kubernetes control plane).
         {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
+            # Where a joiner has it; the default follows certificatesDir, which no joiner has.
+            "authentication": {"x509": {"clientCAFile": "/etc/kubernetes/pki/ca.crt"}},
             "cgroupDriver": "cgroupfs",
             "cgroupsPerQOS": False,
             "enforceNodeAllocatable": ["none"],

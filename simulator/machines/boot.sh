@@ -75,12 +75,18 @@ raise_network() {
   ip route add default dev eth0
 }
 
-# As Google's guest agent does at each boot.
+# As Google's guest agent does at each boot: it asks until there is an answer, which may be that there is no script.
 run_startup_script() {
-  local script=/run/startup-script
-  curl --silent --show-error --fail --retry 20 --retry-delay 1 --header 'Metadata-Flavor: Google' \
-    --output "$script" "$METADATA/instance/attributes/startup-script" || return 0
-  chmod 700 "$script"
+  local script=/run/startup-script status=''
+  while [[ $status != 200 ]]; do
+    status=$(curl --silent --header 'Metadata-Flavor: Google' --output "$script" --write-out '%{http_code}' \
+      "$METADATA/instance/attributes/startup-script") || true
+    case $status in
+      200) chmod 700 "$script" ;;
+      404) return 0 ;;
+      *) sleep 1 ;;
+    esac
+  done
   "$script"
 }
 

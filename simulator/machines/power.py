@@ -10,8 +10,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+from simulator.machines.chips import Chips
 from simulator.machines.folders import own_folder, sweep
-from simulator.machines.machine import Image, Powered, powered
+from simulator.machines.machine import Image, MachineError, Powered, powered
 from simulator.machines.network import forward, listen_in
 from simulator.metadata.machines import Machine, Machines
 from simulator.metadata.server import MetadataServer
@@ -25,15 +26,24 @@ _CONTROL_PLANE: Final = ("127.0.0.1", "::1")
 class RealMachines:
     """Implements `seams.GuestHost`. Lives on one event loop; `close()` powers all off and removes their disks.
 
-    `logging` and `control_plane` are ports of 127.0.0.1: of the Logging API over REST, and of the Kubernetes API.
+    `logging` and `control_plane` say where the Logging API over REST is, and the Kubernetes API, as host and port.
+    `chips`: who advertises their chips; None, nobody does.
     """
 
     def __init__(
-        self, machines: Machines, metadata: MetadataServer, image: Image, *, logging: int, control_plane: int
+        self,
+        machines: Machines,
+        metadata: MetadataServer,
+        image: Image,
+        chips: Chips | None,
+        *,
+        logging: tuple[str, int],
+        control_plane: tuple[str, int],
     ) -> None:
         """Raises OSError where there is no room for the disks."""
         self._machines = machines
         self._metadata = metadata
+        self._chips = chips
         self._logging = logging
         self._control_plane = control_plane
         self._stack = AsyncExitStack()
@@ -89,8 +99,10 @@ class RealMachines:
             async with powered(folder, machine.name, machine.address) as power, AsyncExitStack() as served:
                 await self._serve(machine, power, served)
                 power.go()
+                if self._chips is not None:
+                    served.push_async_callback(_cancelled, asyncio.ensure_future(self._chips.offer(machine)))
                 code = await power.process.wait()
-                raise RuntimeError(f"the machine {machine.name} ended by itself, with code {code}")
+                raise MachineError(f"the machine {machine.name} ended by itself, with code {code}")
         finally:
             self._forget_disks()
 
@@ -104,12 +116,12 @@ class RealMachines:
         """All that the VM can reach, in its own network."""
         runner = await self._metadata.attach(machine.id, listen_in(power.network, _METADATA, 80))
         served.push_async_callback(runner.cleanup)
-        places: Sequence[tuple[str, int, int]] = [
+        places: Sequence[tuple[str, int, tuple[str, int]]] = [
             (_LOGGING, 80, self._logging),
-            *((address, self._control_plane, self._control_plane) for address in _CONTROL_PLANE),
+            *((address, self._control_plane[1], self._control_plane) for address in _CONTROL_PLANE),
         ]
         for address, port, target in places:
-            server = await forward(listen_in(power.network, address, port), "127.0.0.1", target)
+            server = await forward(listen_in(power.network, address, port), *target)
             served.callback(server.close)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -117,3 +129,8 @@ class RealMachines:
             self.failures.append(error)
             context = {"message": f"{task.get_name()} failed", "exception": error, "task": task}
             asyncio.get_running_loop().call_exception_handler(context)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])

@@ -109,7 +109,7 @@ class MetadataServer:
         return await self._value(machine, path, query)
 
     async def _planned_fault(self) -> web.Response | None:
-        fault = self._faults.next("metadata", "get")
+        fault = self._faults.next("metadata", "metadata.get")
         if fault is None:
             return None
         if fault.effect == "latency":

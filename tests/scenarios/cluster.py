@@ -55,6 +55,16 @@ class Cluster:
         self._session = session
         self._url = url
 
+    @property
+    def url(self) -> str:
+        """The API server's."""
+        return self._url
+
+    async def status_with(self, token: str) -> int:
+        """The status of an answer to whoever comes with this bearer token."""
+        async with self._session.get(f"{self._url}/api", headers={"Authorization": f"Bearer {token}"}) as answer:
+            return answer.status
+
     async def create(self, manifest: Json) -> Json:
         """Create an object; raises RefusedError."""
         meta = manifest["metadata"]

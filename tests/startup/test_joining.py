@@ -46,6 +46,7 @@ async def test_it_joins_and_reports_each_step(node: Node, logging: Logging) -> N
         "swapoff -a",
         "modprobe br_netfilter",
         "sysctl --quiet --write net.ipv4.ip_forward=1",
+        "sysctl --quiet --write net.ipv6.conf.default.forwarding=1",
         "systemctl enable --now containerd",
         "systemctl enable kubelet",
         "kubeadm version --output short",

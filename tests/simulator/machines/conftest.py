@@ -12,6 +12,8 @@ from tests.simulator.metadata.machines import Calls, Faults, Machines
 
 #: No test of these folders asks them for anything.
 NOTHING = Path("/bin/true")
+#: Where nobody listens.
+NOWHERE = ("127.0.0.1", 9)
 IMAGE = Image(kubeadm=NOTHING, kubelet=NOTHING, runtime=NOTHING)
 
 
@@ -26,7 +28,7 @@ async def power(machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     metadata = MetadataServer(machines, Calls(), Faults())
     await metadata.start()
-    power = RealMachines(machines, metadata, IMAGE, logging=9, control_plane=16443)
+    power = RealMachines(machines, metadata, IMAGE, None, logging=NOWHERE, control_plane=NOWHERE)
     yield power
     await power.close()
     await metadata.stop()

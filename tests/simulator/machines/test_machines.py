@@ -18,7 +18,7 @@ pytestmark = pytest.mark.controlplane
 #: A process of its own that powers one machine on, says where its folder is, and stays.
 _OWNER = """
 import asyncio
-from tests.simulator.machines.conftest import IMAGE
+from tests.simulator.machines.conftest import IMAGE, NOWHERE
 from tests.simulator.metadata.machines import Calls, Faults, Machines, make_machine
 from simulator.machines import RealMachines
 from simulator.metadata.server import MetadataServer
@@ -27,7 +27,7 @@ async def main():
     vm = make_machine(1, startup_script="#!/bin/bash\\ntouch /var/lib/ran; exec sleep 1000")
     metadata = MetadataServer(Machines(vm), Calls(), Faults())
     await metadata.start()
-    power = RealMachines(Machines(vm), metadata, IMAGE, logging=9, control_plane=16443)
+    power = RealMachines(Machines(vm), metadata, IMAGE, None, logging=NOWHERE, control_plane=NOWHERE)
     power.powered_on(vm.id)
     print(power.folder, flush=True)
     await asyncio.Event().wait()
