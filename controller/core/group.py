@@ -36,7 +36,7 @@ def plan_group(snapshot: GroupSnapshot, policy: Policy, now: datetime) -> Plan:
     actions = (*_children(snapshot, states, policy), *_hosts(snapshot, states, policy, now))
     rechecks = (
         *follow_up(snapshot, states, policy, now),
-        *token_rechecks(states, slots=snapshot.token_slots, policy=policy, now=now),
+        *token_rechecks(states, actions, slots=snapshot.token_slots, policy=policy, now=now),
         *_unknown_hosts(snapshot, states, now),
         *_unproven_hosts(states, policy, now),
     )

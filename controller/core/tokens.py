@@ -57,14 +57,20 @@ def revoke_orphans(tokens: Iterable[TokenView]) -> tuple[Action, ...]:
     return tuple(RevokeToken(token.id, token.instance, "its VM is gone") for token in tokens)
 
 
-def token_rechecks(states: Sequence[HostState], *, slots: int, policy: Policy, now: datetime) -> tuple[Recheck, ...]:
-    """When unconfirmed injections must be read again, the next token needs renewal, and room for a token is sought."""
+def token_rechecks(
+    states: Sequence[HostState], actions: Sequence[Action], *, slots: int, policy: Policy, now: datetime
+) -> tuple[Recheck, ...]:
+    """When unconfirmed injections must be read again, the next token needs renewal, and room for a token is sought.
+
+    `actions`: what is being done now. What that injects is unconfirmed too: no event need come of it, and without a
+    look after it nobody would think of the next renewal.
+    """
     rechecks: list[Recheck] = []
-    unconfirmed = [s.host for s in states if s.host.injected_at is not None and awaits_token(s)]
-    if unconfirmed:
-        due = min(step_of(policy.unconfirmed_looks, h.injected_at, now) for h in unconfirmed if h.injected_at)
-        names = tuple(h.name for h in unconfirmed)
-        rechecks.append(Recheck(due, "unconfirmed", Scope.INSTANCES, names))
+    injected = {s.host.name: s.host.injected_at for s in states if s.host.injected_at is not None and awaits_token(s)}
+    injected |= {action.instance.name: now for action in actions if isinstance(action, InjectToken)}
+    if injected:
+        due = min(step_of(policy.unconfirmed_looks, at, now) for at in injected.values())
+        rechecks.append(Recheck(due, "unconfirmed", Scope.INSTANCES, tuple(sorted(injected))))
     renewals = [
         token.expires - policy.token_renew_margin
         for state in states

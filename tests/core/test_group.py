@@ -149,7 +149,11 @@ def test_a_vm_that_runs_is_given_its_token_while_the_other_is_awaited() -> None:
         mig_read_at=NOW,
     )
     assert plan(snapshot) == Plan(
-        (MintToken(runs), inject(runs)), (Recheck(NOW + POLICY.follow_up_first, "follow_up", Scope.MIG),)
+        (MintToken(runs), inject(runs)),
+        (
+            Recheck(NOW + POLICY.follow_up_first, "follow_up", Scope.MIG),
+            Recheck(NOW + POLICY.unconfirmed_looks[0], "unconfirmed", Scope.INSTANCES, (runs.name,)),
+        ),
     )
 
 

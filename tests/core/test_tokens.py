@@ -183,7 +183,7 @@ def test_tokens_of_vms_that_are_gone_are_revoked() -> None:
 
 def rechecks(*hosts: Host, slots: int = 10) -> tuple[Recheck, ...]:
     """When token work must be looked at again."""
-    return token_rechecks([make_state(host) for host in hosts], slots=slots, policy=POLICY, now=NOW)
+    return token_rechecks([make_state(host) for host in hosts], (), slots=slots, policy=POLICY, now=NOW)
 
 
 def test_a_live_token_is_renewed_ten_minutes_before_its_end() -> None:
@@ -228,4 +228,15 @@ def test_a_host_that_is_ready_needs_no_look_for_its_token() -> None:
 
 def test_vms_that_join_by_themselves_seek_no_room() -> None:
     state = make_state(make_host("aaaa", make_instance()), bootstraps=False)
-    assert token_rechecks([state], slots=0, policy=POLICY, now=NOW) == ()
+    assert token_rechecks([state], (), slots=0, policy=POLICY, now=NOW) == ()
+
+
+def test_what_is_being_injected_is_looked_at_again_though_no_event_comes_of_it() -> None:
+    # Else a token that is renewed would be the last one: this look knows of no live token to renew.
+    ending = make_token(expires=after(seconds=30))
+    state = make_state(make_host("aaaa", make_instance(token="tok001"), None, ending))
+    actions = token_actions([state], ENDPOINT, slots=10, policy=POLICY, now=NOW)
+    assert [type(action) for action in actions] == [MintToken, InjectToken]
+    assert token_rechecks([state], actions, slots=10, policy=POLICY, now=NOW) == (
+        Recheck(after(seconds=5), "unconfirmed", Scope.INSTANCES, (vm(),)),
+    )
