@@ -127,6 +127,7 @@ def assemble(settings: Settings, env: Env, records: CloudLogging) -> Parts:
         env.may_act,
         last_attempt=settings.max_delivery_attempts,
     )
+    env.metrics.groups_not_ready.set_function(env.knowledge.resources.not_ready)
     env.metrics.oldest_event.set_function(backlog.age)
     env.metrics.saturation.set_function(lambda: mailboxes.saturation)
     env.metrics.waiting.set_function(lambda: mailboxes.waiting)

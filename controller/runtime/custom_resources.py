@@ -11,6 +11,8 @@ import structlog
 from pydantic import ValidationError
 
 from controller.api.base import Json
+from controller.api.conditions import get_condition
+from controller.api.reasons import ConditionType
 from controller.api.resources import ChildStatus, Resource, TPUNodeGroup, TPUNodeGroupStatus, parse
 from controller.core.model import Key, Kind
 
@@ -67,6 +69,13 @@ class CustomResources:
     def keys(self, kind: Kind | None = None) -> tuple[Key, ...]:
         """All keys, or those of a kind."""
         return tuple(key for key in self._resources if kind is None or key.kind is kind)
+
+    def not_ready(self) -> int:
+        """How many groups are not Ready and should be: those that are being deleted are not counted."""
+        groups = (each for each in self._resources.values() if isinstance(each, TPUNodeGroup))
+        wanted = [each.status.conditions for each in groups if not each.metadata.deleting]
+        ready = [get_condition(conditions, ConditionType.READY) for conditions in wanted]
+        return sum(each is None or each.status != "True" for each in ready)
 
     def children_of(self, uid: str) -> Mapping[Kind, tuple[Key, Resource]]:
         """The children of the group with this UID, by kind."""

@@ -78,6 +78,7 @@ class Metrics:
         self.failed_looks = self._counters(
             "tpu_looks_failed", "Looks that will be repeated, by kind of resource.", ["kind"]
         )
+        self.groups_not_ready = self._gauge("tpu_groups_not_ready", "Node groups that are not Ready and should be.")
         self.waiting = self._gauge("tpu_keys_waiting", "Keys with a look waiting or running.")
         self.saturation = self._gauge(
             "tpu_handler_pool_saturation", "Looks that run, of those that may run at once; 1 is full."

@@ -298,3 +298,20 @@ def test_a_later_list_tells_of_what_came_and_went_by_itself() -> None:
     asked = resources.mark()
     assert resources.replace(Kind.POLICY, [raw_child()], asked) == [Change(CHILD_KEY, parse(raw_child()), new=True)]
     assert resources.replace(Kind.GROUP, [], asked) == [Change(KEY, parse(raw()), gone=True)]
+
+
+def of_readiness(name: str, status: str, **metadata: Any) -> Json:
+    """A group that says whether it is Ready."""
+    said = {"type": "Ready", "status": status, "reason": "R", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    return raw(name=name, uid=f"uid-{name}", **metadata) | {"status": {"conditions": [said]}}
+
+
+def test_groups_that_are_not_ready_and_should_be_are_counted() -> None:
+    resources = seen(
+        raw(name="new", uid="uid-new"),
+        of_readiness("down", "False"),
+        of_readiness("up", "True"),
+        of_readiness("going", "False", deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[FINALIZER]),
+        raw_child(),
+    )
+    assert resources.not_ready() == 2

@@ -214,7 +214,7 @@ resource "google_monitoring_alert_policy" "not_ready" {
     display_name = "a slice is not Ready for ${var.not_ready_minutes} min"
 
     condition_prometheus_query_language {
-      query               = "min by (cluster, namespace, name) (tpu_group_ready) == 0"
+      query               = "max(tpu_groups_not_ready) > 0"
       duration            = "${var.not_ready_minutes * 60}s"
       evaluation_interval = "60s"
     }

@@ -91,7 +91,7 @@ ADMITTED: list[tuple[dict[str, Any], bool]] = [
     (audit("vm", resource={"type": "gce_resource_policy"}), True),
     (audit("vm", resource={"type": "gce_disk"}), False),
     (audit("vm", logName="projects/p/logs/cloudaudit.googleapis.com%2Fdata_access"), False),
-    (audit("vm", protoPayload={"serviceName": "storage.googleapis.com"}), False),
+    (audit("vm", protoPayload=audit("vm")["protoPayload"] | {"serviceName": "storage.googleapis.com"}), False),
     (written("tpu-node-bootstrap", instance="vm-1", step="booted"), True),
     (written("tpu-node-group-canary", cluster="c"), True),
     (written("tpu-node-group-actions", action="InjectToken"), False),
@@ -128,6 +128,7 @@ def test_the_filter_admits_every_method_that_the_operator_reacts_to(version: str
     assert dropped == []
 
 
+_ELSEWHERE = {"type": "gce_instance", "labels": {"zone": "us-east5-b", "instance_id": "1"}}
 NARROWED: list[tuple[dict[str, Any], bool]] = [
     (audit("train-1"), True),
     (audit("serve-1"), False),
@@ -140,6 +141,7 @@ NARROWED: list[tuple[dict[str, Any], bool]] = [
     (audit("x", protoPayload=_named("projects/1/global/instanceTemplates/serve-1")), False),
     (written("tpu-node-bootstrap", instance="train-1", step="booted"), True),
     (written("tpu-node-bootstrap", instance="serve-1", step="booted"), False),
+    (written("tpu-node-bootstrap", instance="train-1", step="booted") | {"resource": _ELSEWHERE}, False),
     (written("tpu-node-group-canary", cluster="c"), True),
 ]
 

@@ -57,7 +57,7 @@ run "what_the_operator_says_of_itself_is_told" {
   }
 
   assert {
-    condition     = google_monitoring_alert_policy.not_ready[0].conditions[0].condition_prometheus_query_language[0].query == "min by (cluster, namespace, name) (tpu_group_ready) == 0" && google_monitoring_alert_policy.not_ready[0].conditions[0].condition_prometheus_query_language[0].duration == "1800s"
+    condition     = google_monitoring_alert_policy.not_ready[0].conditions[0].condition_prometheus_query_language[0].query == "max(tpu_groups_not_ready) > 0" && google_monitoring_alert_policy.not_ready[0].conditions[0].condition_prometheus_query_language[0].duration == "1800s"
     error_message = "A slice that is not Ready for 30 minutes must be told."
   }
 }
