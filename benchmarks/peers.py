@@ -29,15 +29,16 @@ class Tally:
     def __init__(self, expected: int) -> None:
         self._expected = expected
         self._loop = asyncio.get_running_loop()
-        self.first = self.last = 0
+        #: When each arrived, and how long after its publication, in nanoseconds.
+        self.times: list[int] = []
         self.lags: list[int] = []
         self.full = asyncio.Event()
 
     def add(self, stamp: int) -> None:
         """One more, published at this moment."""
-        self.last = time.monotonic_ns()
-        self.first = self.first or self.last
-        self.lags.append(self.last - stamp)
+        now = time.monotonic_ns()
+        self.times.append(now)
+        self.lags.append(now - stamp)
         if len(self.lags) >= self._expected:
             self._loop.call_soon_threadsafe(self.full.set)
 
