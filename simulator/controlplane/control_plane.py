@@ -157,20 +157,29 @@ class _Start:
         await self._until("an unsigned cluster-info", lambda: _unsigned(admin, token_id))
 
     async def _until(self, what: str, look: Callable[[], Awaitable[object]]) -> None:
-        """Until `look` raises nothing. Raises ChildError when a program ends meanwhile, or the patience does."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + _PATIENCE
-        while True:
+        """As `until`; raises ChildError too when a program ends meanwhile."""
+
+        async def look_while_all_run() -> None:
             for child in self._children.values():
                 child.check()
-            try:
-                await look()
-            except (RefusedError, aiohttp.ClientError, OSError) as error:
-                if loop.time() > deadline:
-                    raise ChildError(f"{what} did not come in {_PATIENCE:g} s: {error}") from error
-            else:
-                return
-            await asyncio.sleep(_POLL)
+            await look()
+
+        await until(what, look_while_all_run)
+
+
+async def until(what: str, look: Callable[[], Awaitable[object]]) -> None:
+    """Until `look` is neither refused nor without a connection. Raises ChildError when the patience ends."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _PATIENCE
+    while True:
+        try:
+            await look()
+        except (RefusedError, aiohttp.ClientError, OSError) as error:
+            if loop.time() > deadline:
+                raise ChildError(f"{what} did not come in {_PATIENCE:g} s: {error}") from error
+        else:
+            return
+        await asyncio.sleep(_POLL)
 
 
 async def _signed(admin: Client, token_id: str) -> None:

@@ -35,7 +35,7 @@ class _Credential:
 
 
 class RealKubelets:
-    """The kubelets of one cluster. `admin` approves the certificates of VMs that join without a token."""
+    """The kubelets of one cluster. `admin` asks for the certificates of VMs that join without a token."""
 
     def __init__(self, admin: Client, url: str, authority: str, now: Now) -> None:
         self._admin = admin
@@ -60,7 +60,7 @@ class RealKubelets:
         """A kubelet's start: a Node of its own, or the one of its name with all that others put on it."""
         credential = self._credentials.get(request.node_name)
         if credential is None or credential.instance_id != _instance(request):
-            tls = await certified(self._admin, request.node_name, self._authority, approver=self._admin)
+            tls = await certified(self._admin, request.node_name, self._authority)
             await self._remember(request, self._url, tls)
         with _best_effort():
             await self._register(self._credentials[request.node_name].client, request)

@@ -162,3 +162,46 @@ async def test_a_foreground_deletion_takes_all_at_once_and_in_order(stage: Bench
     kubectl = Kubectl(stage.kubeconfig, tmp_path)
     await kubectl("delete", "tng", "slice", "--cascade=foreground", "--timeout=60s", timeout=90)
     await stage.until_world_is(before)
+
+
+async def test_a_node_of_an_earlier_vm_goes_before_the_new_one_gets_a_token(stage: Bench, group: Json) -> None:
+    before = await stage.control.state()
+    await stage.cluster.create(group)
+    first = await ready(stage)
+    lost = min(first)
+    old = await stage.cluster.get("Node", "", lost)
+    assert old is not None
+    await stage.control.strike(lost, "repair")
+
+    async def uid() -> str:
+        node = await stage.cluster.get("Node", "", lost)
+        return str(node["metadata"]["uid"]) if node else ""
+
+    await until("another Node", uid, lambda seen: seen not in {"", old["metadata"]["uid"]})
+    again = await ready(stage)
+    assert again[lost] != first[lost]
+    assert [name for name in again if again[name] == first[name]] == [max(first)]
+    await ends(stage, before)
+
+
+async def test_a_node_that_claims_the_name_of_a_host_is_told_and_left_alone(stage: Bench, group: Json) -> None:
+    before = await stage.control.state()
+    # No token reaches a VM: none joins meanwhile.
+    await stage.control("POST", "faults", {"method": "instances.setMetadata", "nth": "every", "effect": "error-before"})
+    await stage.cluster.create(group)
+    seen = await until("the VMs", stage.control.instances, lambda found: len(found) == 2)
+    name = min(seen)
+    claimant = await stage.cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name},
+            "spec": {"providerID": "gce://another-project/us-central1-c/vm"},
+        }
+    )
+    said = await stage.until_reason("default", "slice", "TwoClaimants")
+    assert "gce://another-project/us-central1-c/vm" in said["message"]
+    assert (await stage.cluster.get("Node", "", name) or {})["metadata"]["uid"] == claimant["metadata"]["uid"]
+    await stage.cluster.delete("Node", "", name)
+    await stage.cluster.delete("TPUNodeGroup", "default", "slice")
+    await stage.until_world_is(before)
