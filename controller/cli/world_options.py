@@ -63,7 +63,7 @@ def installation_of(plan: Path | None, cluster: str, pubsub: PubSub) -> "Install
     try:
         return installation(read_plan(plan), cluster)
     except PlanError as error:
-        raise CommandError(f"--plan {plan}: {error}") from None
+        raise CommandError(f"--plan: {error}") from None
 
 
 def check_real_join(*, real_join: bool, control_plane: str | Path) -> None:

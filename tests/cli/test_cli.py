@@ -69,6 +69,14 @@ WRONG_USAGE = {
             "take one like tpu-nodes@my-gcp-project.iam.gserviceaccount.com, or none"
         ),
     ),
+    "a plan that is not there": (
+        ["simulator", "--plan", "/nowhere/plan.json"],
+        "--plan: cannot read /nowhere/plan.json: No such file or directory",
+    ),
+    "a plan with a Pub/Sub that knows no roles": (
+        ["demo", "--plan", "plan.json", "--pubsub", "emulator"],
+        "--plan needs --pubsub embedded: Google's emulator knows no roles",
+    ),
     "a capacity of nothing": (
         ["simulator", "--capacity", "x"],
         "Invalid value for '--capacity': 'x' is not like us-central1-c/ct6e-standard-1t=4; --help says more",

@@ -84,6 +84,12 @@ def _checkov(tools: Tools, folder: Path) -> str:
     return done.stdout + done.stderr
 
 
+def test_the_provider_of_the_tests_is_formatted() -> None:
+    command = [need("gofmt"), "-l", str(ROOT / "tests/terraform/provider")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - gofmt on our code
+    assert done.stdout == ""
+
+
 def test_no_lock_of_the_tests_provider_is_kept() -> None:
     kept = subprocess.run(  # noqa: S603 - git with our own arguments
         [need("git"), "ls-files", "*.terraform.lock.hcl"], cwd=ROOT, capture_output=True, text=True, check=True

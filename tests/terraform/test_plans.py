@@ -1,11 +1,11 @@
 """The examples' plans: what would be made, and that a thing that is made anew gets its roles again."""
 
-import json
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from controller.cli import execute
 from simulator.logging.sink_filter import sink_filter
 from tests.terraform.plans import path_of, text
 from tests.terraform.workspace import EXAMPLES, GIVEN, Json, Tools, Workspace, planned
@@ -110,18 +110,18 @@ def test_what_is_made_anew_gets_its_roles_again(tools: Tools, tmp_path: Path) ->
 
 
 def test_after_an_apply_nothing_is_left_to_do_and_the_outputs_are_the_operators_settings(
-    tools: Tools, tmp_path: Path
+    tools: Tools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace = Workspace.copied(tools, tmp_path / "terraform")
     workspace.apply("examples/complete", GIVEN["complete"])
     plan = workspace.plan("examples/complete", GIVEN["complete"])
     assert {tuple(each["change"]["actions"]) for each in plan["resource_changes"]} == {("no-op",)}
-    outputs = json.loads(workspace.run("examples/complete", "output", "-json"))
-    assert outputs["operator_settings"]["value"] == {
-        "default": {
-            "cluster_name": "default",
-            "node_service_account": "tpu-nodes@my-gcp-project.iam.gserviceaccount.com",
-            "project": "my-gcp-project",
-            "subscription": "projects/my-gcp-project/subscriptions/tpu-node-group-events-default",
-        }
-    }
+    outputs = tmp_path / "terraform.json"
+    outputs.write_text(workspace.run("examples/complete", "output", "-json"), encoding="utf-8")
+    assert execute(["settings", "--from-terraform", str(outputs)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "TPU_NODE_GROUP_CLUSTER_NAME=default",
+        "TPU_NODE_GROUP_NODE_SERVICE_ACCOUNT=tpu-nodes@my-gcp-project.iam.gserviceaccount.com",
+        "TPU_NODE_GROUP_PROJECT=my-gcp-project",
+        "TPU_NODE_GROUP_SUBSCRIPTION=projects/my-gcp-project/subscriptions/tpu-node-group-events-default",
+    ]
