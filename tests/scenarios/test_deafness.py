@@ -181,7 +181,7 @@ async def test_each_cause_of_deafness_is_named_in_time_and_ends_with_it(tmp_path
         )
         await ears.names("subscription deleted", "StreamDown", describe, gone, there_again)
         await ears.names("may not pull", "StreamDown", iam, ears.path(subscriber=False), ears.path(subscriber=None))
-        await ears.names("black hole", "StreamDown", "no longer answers", swallowed, passed)
+        await ears.names("black hole", "StreamDown", f"from elsewhere: `{describe}`", swallowed, passed)
         print({cause: round(seconds, 1) for cause, seconds in ears.named.items()})  # noqa: T201 - the figures
         assert {cause: seconds for cause, seconds in ears.named.items() if seconds > NAMED_WITHIN} == {}
 
