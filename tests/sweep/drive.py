@@ -20,7 +20,7 @@ Reference = Mapping[tuple[str, str], tuple[str, ...]]
 
 #: So many groups live at once.
 _AT_ONCE: Final = 24
-_LOOK: Final = 0.2
+_LOOK: Final = 0.3
 #: When so many runs have ended wrong, no more are begun.
 _ENOUGH: Final = 10
 #: A swapped event that nothing follows comes after so many milliseconds.
