@@ -27,10 +27,9 @@ def test_it_is_valid_against_the_providers_schema(folder: str, workspace: Worksp
     assert workspace.run(folder, "validate").strip() == "Success! The configuration is valid."
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_its_own_tests_pass(module: str, workspace: Workspace) -> None:
-    """The files `tests/*.tftest.hcl`; every module has some, and every validation is seen to refuse something."""
-    folder = f"modules/{module}"
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_its_own_tests_pass(folder: str, workspace: Workspace) -> None:
+    """The files `tests/*.tftest.hcl`; every folder has some, and every validation is seen to refuse something."""
     workspace.prepare(folder)
     said = workspace.run(folder, "test")
     assert re.search(r"Success! [1-9]\d* passed, 0 failed\.", said), said

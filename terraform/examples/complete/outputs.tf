@@ -6,6 +6,11 @@ output "operator_settings" {
   }
 }
 
+output "probe_subscription" {
+  description = "What `tpu-node-group doctor --probe` takes."
+  value       = module.event_pipeline.probe_subscription
+}
+
 output "operator_account" {
   description = "The operator's service account."
   value       = module.controller_identity.email

@@ -25,8 +25,8 @@ output "dead_letter_subscription" {
 }
 
 output "probe_subscription" {
-  description = "Name of the probe's subscription; null without one."
-  value       = one(google_pubsub_subscription.probe[*].name)
+  description = "The probe's subscription, as projects/P/subscriptions/S; null without one."
+  value       = var.probe ? "projects/${var.project}/subscriptions/${google_pubsub_subscription.probe[0].name}" : null
 }
 
 output "sink" {

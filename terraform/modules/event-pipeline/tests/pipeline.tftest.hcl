@@ -277,7 +277,7 @@ run "the_probe_has_a_subscription_of_its_own" {
   }
 
   assert {
-    condition     = output.probe_subscription == "tpu-node-group-events-probe"
+    condition     = output.probe_subscription == "projects/my-project/subscriptions/tpu-node-group-events-probe"
     error_message = "The probe's subscription must be given out."
   }
 }
