@@ -10,7 +10,7 @@ from simulator import children
 from simulator.controlplane.binaries import KUBERNETES, binary
 from simulator.controlplane.place import Place
 
-#: kubeadm refuses a loopback address to advertise: this one is for documentation, and nothing is there (RFC 5737).
+#: kubeadm refuses a loopback address to advertise (facts: control plane 2). This one is for documentation (RFC 5737).
 ADVERTISED: Final = "192.0.2.1"
 SERVICES: Final = "10.96.0.0/12"
 #: Whom kubeadm writes a kubeconfig for. super-admin is of system:masters.
@@ -37,7 +37,7 @@ def configuration(place: Place, first_token: str) -> str:
             "apiServer": {"certSANs": ["127.0.0.1", "::1", "localhost", place.address, *place.names]},
             "networking": {"serviceSubnet": SERVICES},
         },
-        # For kubelets of tests in containers: old control groups, none of their own (facts: Kubernetes control plane).
+        # For kubelets of tests in containers: old control groups, none of their own (facts: control plane 3).
         {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",

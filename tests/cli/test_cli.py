@@ -58,6 +58,13 @@ WRONG_USAGE = {
         ["simulator", "--pubsub", "kafka"],
         "Invalid value for '--pubsub': 'kafka' is none of embedded, emulator; --help says more",
     ),
+    "a control plane that is none": (
+        ["demo", "--control-plane", "nowhere"],
+        (
+            "Invalid value for '--control-plane': 'nowhere' is neither embedded nor real, nor a kubeconfig: there is "
+            "no such file; --help says more"
+        ),
+    ),
     "a Kubernetes that is none": (
         ["simulator", "--kubernetes-version", "2.0"],
         "Invalid value for '--kubernetes-version': '2.0' is not like 1.34: write 1.N; --help says more",
