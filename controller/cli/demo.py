@@ -11,7 +11,9 @@ from controller.cli.world_options import (
     ControlPlaneOption,
     PlanOption,
     PubSubOption,
+    RealJoinOption,
     SeedOption,
+    check_real_join,
     installation_of,
 )
 from controller.demo.options import NO_ACCOUNT, PROJECT, SERVICE_ACCOUNT, BadOptionError, DemoOptions, PubSub, Scenario
@@ -30,6 +32,7 @@ def command(  # noqa: PLR0913 - one for each option
     keep: Annotated[bool, typer.Option("--keep", help="Leave the group up and say how to use kubectl.")] = False,
     pubsub: PubSubOption = PubSub.EMBEDDED,
     control_plane: ControlPlaneOption = "embedded",
+    real_join: RealJoinOption = False,
     node_service_account: Annotated[
         str | None,
         typer.Option(
@@ -43,6 +46,7 @@ def command(  # noqa: PLR0913 - one for each option
     seed: SeedOption = 1,
 ) -> int:
     """Show a node group's whole life on this machine, on simulated Google Cloud and Kubernetes."""
+    check_real_join(real_join=real_join, control_plane=control_plane)
     made = installation_of(plan, cluster, pubsub)
     account = node_service_account or (made.node_service_account if made else SERVICE_ACCOUNT)
     try:
@@ -53,6 +57,7 @@ def command(  # noqa: PLR0913 - one for each option
             keep=keep,
             pubsub=pubsub,
             control_plane=control_plane,
+            real_join=real_join,
             node_service_account="" if account == NO_ACCOUNT else account,
             seed=seed,
             project=made.project if made else PROJECT,

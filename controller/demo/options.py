@@ -69,6 +69,8 @@ class DemoOptions:
     pubsub: PubSub = PubSub.EMBEDDED
     #: embedded, real, or the path of an administrator's kubeconfig.
     control_plane: str | Path = "embedded"
+    #: Whether the VMs run the real script, kubeadm and kubelet.
+    real_join: bool = False
     #: "" for none.
     node_service_account: str = SERVICE_ACCOUNT
     seed: int = 1

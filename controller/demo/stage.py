@@ -48,6 +48,8 @@ async def stage(options: DemoOptions, folder: Path, say: Callable[[str], None]) 
         say(f"Starting the simulated Google Cloud and {kubernetes} ...")
         command = [*_PROGRAM, "simulator", "--seed", str(options.seed), "--pubsub", options.pubsub]
         command += ["--control-plane", str(options.control_plane)]
+        if options.real_join:
+            command.append("--real-join")
         if options.plan:
             command += ["--plan", str(options.plan), "--cluster", options.cluster]
         simulator = await start("simulator", command, inherited, folder / "simulator.log", read=True)

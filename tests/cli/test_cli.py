@@ -54,6 +54,10 @@ WRONG_USAGE = {
         ["simulator", "--timings=-1"],
         "Invalid value for '--timings': '-1' is not a number from 0; --help says more",
     ),
+    "real kubelets without a real control plane": (
+        ["demo", "--real-join"],
+        "--real-join needs a real control plane: add --control-plane real, or a kubeconfig",
+    ),
     "a Pub/Sub that is none": (
         ["simulator", "--pubsub", "kafka"],
         "Invalid value for '--pubsub': 'kafka' is none of embedded, emulator; --help says more",
