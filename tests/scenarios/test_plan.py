@@ -9,6 +9,9 @@ from typing import Any, Final
 import pytest
 
 from controller.demo.processes import start
+from controller.doctor.examine import examine
+from controller.doctor.findings import Status
+from controller.settings import ENV_PREFIX, load
 from tests.api.manifests import changed
 from tests.scenarios.faults import HURRY, IMPATIENT, SINGLES, until_ready
 from tests.scenarios.groups import Json, sample
@@ -119,6 +122,26 @@ async def test_what_the_planned_filter_does_not_take_is_found_by_a_resync_and_co
         assert 'tpu_resync_drift_total{kind="instances"} 1.0' in (await stage.ask_operator("/metrics"))[1]
         assert (told["reason"], lost in told["message"]) == ("InstanceLost", True)
         assert (deaf["reason"], lost in deaf["message"]) == ("ActivityMissing", True)
+
+
+#: What is taken out of the plan -> the checks of doctor that then fail.
+NAMED: Final = {
+    f"{_PIPELINE}.google_pubsub_topic_iam_member.writer": {"sink-writer"},
+    f"{_PIPELINE}.google_pubsub_topic_iam_member.dead_letter_publisher": {"dead-letter-publisher"},
+    f"{_PIPELINE}.google_pubsub_subscription_iam_member.dead_letter_subscriber": {"dead-letter-subscriber"},
+    "module.controller_identity.google_project_iam_member.operator": {"compute-permissions"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", NAMED)
+async def test_doctor_names_what_the_plan_has_not(address: str, tmp_path: Path) -> None:
+    async with bench(tmp_path, *HURRY, "--plan", str(written(without(kept(), address), tmp_path))) as stage:
+        given = {name.removeprefix(ENV_PREFIX).lower(): value for name, value in stage.ready["env"].items()}
+        findings = await examine(load(given, {}), timeout=10)
+        # Nobody operates here: that is none of the plan's.
+        bad = {each.check for each in findings if each.shown()["status"] in {Status.FAILED, Status.WARNING}}
+        assert bad - {"operator"} == NAMED[address]
 
 
 def kept_filter() -> str:
