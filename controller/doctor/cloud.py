@@ -63,7 +63,7 @@ async def apis(installation: Installation) -> Verdict:
         names = " ".join(missing)
         return failed(
             f"not enabled in {project}: {names}",
-            f"gcloud services enable {names} --project={project} (Terraform: module event-pipeline)",
+            f"gcloud services enable {names} --project={project} # Terraform: module event-pipeline",
         )
     return ok(f"{len(enabled)} are enabled in {project}")
 

@@ -91,7 +91,7 @@ async def rbac(installation: Installation) -> Verdict:
     missing = [_said(each) for each, granted in zip(asked, allowed, strict=True) if not granted]
     if missing:
         more = f", and {len(missing) - 4} more" if len(missing) > 4 else ""
-        return failed(f"this account may not {', '.join(missing[:4])}{more}", f"{_APPLY} (its rbac.yaml)")
+        return failed(f"this account may not {', '.join(missing[:4])}{more}", f"{_APPLY} # its rbac.yaml")
     return ok(f"all {len(asked)} grants of the operator's roles")
 
 
@@ -105,7 +105,7 @@ async def operator(installation: Installation) -> Verdict:
     """Somebody leads, and has renewed the Lease lately."""
     settings = installation.settings
     await installation.kubernetes()
-    deployment = f"kubectl -n {settings.namespace} get pods,events, and the operator's log"
+    deployment = f"kubectl -n {settings.namespace} get pods,events # and the operator's log"
     try:
         record = await installation.lease()
     except UnreadError as unread:

@@ -51,7 +51,7 @@ async def subscription_topic(installation: Installation) -> Verdict:
     if found.topic == _DETACHED:
         return failed(
             "its topic was deleted: nothing comes through it any more",
-            f"gcloud pubsub subscriptions delete {found.name}, then {_MODULE}",
+            f"gcloud pubsub subscriptions delete {found.name} # then {_MODULE}",
         )
     return ok(f"attached to {found.topic}")
 
@@ -64,8 +64,8 @@ async def subscription_expiry(installation: Installation) -> Verdict:
         return ok("it never expires")
     return failed(
         f"it is deleted after {ttl.total_seconds() / 86400:g} days without a subscriber",
-        f"gcloud pubsub subscriptions update {found.name} --expiration-period=never "
-        '(Terraform: expiration_policy { ttl = "" })',
+        f"gcloud pubsub subscriptions update {found.name} --expiration-period=never"
+        ' # Terraform: expiration_policy { ttl = "" }',
     )
 
 
@@ -177,8 +177,8 @@ async def sink_writer(installation: Installation) -> Verdict:
     found = await installation.sink()
     topic = found.destination.removeprefix("pubsub.googleapis.com/")
     grant = (
-        f"gcloud pubsub topics add-iam-policy-binding {topic} --member={found.writer_identity} --role={_PUBLISHER} "
-        "(Terraform: google_pubsub_topic_iam_member in the module event-pipeline)"
+        f"gcloud pubsub topics add-iam-policy-binding {topic} --member={found.writer_identity} --role={_PUBLISHER}"
+        " # Terraform: google_pubsub_topic_iam_member in the module event-pipeline"
     )
     try:
         members = (await installation.policy(topic)).get(_PUBLISHER, set())
