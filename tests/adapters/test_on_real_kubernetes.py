@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -26,7 +26,7 @@ NODES = "/api/v1/nodes"
 
 
 class Followed:
-    """What a Node store tells of the Nodes of this test."""
+    """Which Nodes of this test a Node store told to have come and gone. The controllers change them, by taints."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -37,9 +37,8 @@ class Followed:
     def changed(self, old: NodeView | None, new: NodeView | None) -> None:
         node = new or old
         assert node is not None
-        if node.name.startswith(self._prefix):
-            what = "came" if old is None else "went" if new is None else "changed"
-            self.lines.append(f"{what} {node.name.removeprefix(self._prefix)}")
+        if node.name.startswith(self._prefix) and (old is None or new is None):
+            self.lines.append(f"{'came' if old is None else 'went'} {node.name.removeprefix(self._prefix)}")
             self._moved.set()
 
     def synced(self) -> None:
@@ -61,6 +60,33 @@ async def admin(real_plane: RealPlane) -> AsyncIterator[Client]:
         yield opened
 
 
+@asynccontextmanager
+async def client_of(kubeconfig: Path) -> AsyncIterator[KubeClient]:
+    client = await KubeClient.connect(str(kubeconfig))
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@pytest.fixture
+async def client(real_plane: RealPlane) -> AsyncIterator[KubeClient]:
+    async with client_of(real_plane.kubeconfig) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def following(client: KubeClient, followed: Followed) -> AsyncIterator[NodeWatch]:
+    watch = NodeWatch(client, followed.changed, followed.synced, backoff=(0.05,))
+    task = asyncio.create_task(watch.run())
+    try:
+        yield watch
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
 @pytest.fixture
 async def prefix(admin: Client) -> AsyncIterator[str]:
     """Of the names of this test's Nodes, which are gone after it."""
@@ -75,42 +101,35 @@ async def test_what_happened_while_the_watch_was_cut_and_its_version_was_forgott
     real_plane: RealPlane, admin: Client, prefix: str, tmp_path: Path
 ) -> None:
     copy = tmp_path / "kubeconfig"
+    followed = Followed(prefix)
+    for name in ("a", "b"):
+        await admin.call("POST", NODES, a_node(prefix + name))
     async with wire_to(real_plane.kubeconfig, copy) as wire:
         await wire.mend()
-        client = await KubeClient.connect(str(copy))
-        followed = Followed(prefix)
-        watch = NodeWatch(client, followed.changed, followed.synced, backoff=(0.05,))
-        for name in ("a", "b"):
-            await admin.call("POST", NODES, a_node(prefix + name))
-        task = asyncio.create_task(watch.run())
-        await followed.until("came a", "came b")
-        await admin.call("POST", NODES, a_node(prefix + "c"))
-        await followed.until("came c")
-        lists = followed.lists
-        await wire.cut()
-        await admin.call("DELETE", f"{NODES}/{prefix}b")
-        await admin.call("POST", NODES, a_node(prefix + "d"))
-        await real_plane.forget()
-        await wire.mend()
-        await followed.until("went b", "came d")
-        assert followed.lists == lists + 1
-        await admin.call("DELETE", f"{NODES}/{prefix}a")
-        await followed.until("went a")
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        ours = sorted(name for name in watch.nodes if name.startswith(prefix))
-        await client.close()
-    assert ours == [f"{prefix}c", f"{prefix}d"]
+        async with client_of(copy) as client, following(client, followed) as watch:
+            await followed.until("came a", "came b")
+            await admin.call("POST", NODES, a_node(prefix + "c"))
+            await followed.until("came c")
+            lists = followed.lists
+            await wire.cut()
+            await admin.call("DELETE", f"{NODES}/{prefix}b")
+            await admin.call("POST", NODES, a_node(prefix + "d"))
+            await real_plane.forget()
+            await wire.mend()
+            await followed.until("went b", "came d")
+            # The list is complete a little after the last of what it tells.
+            await admin.call("DELETE", f"{NODES}/{prefix}a")
+            await followed.until("went a")
+            assert followed.lists > lists
+    assert sorted(name for name in watch.nodes if name.startswith(prefix)) == [f"{prefix}c", f"{prefix}d"]
 
 
 async def test_a_node_is_changed_and_deleted_only_as_the_one_that_was_seen(
-    real_plane: RealPlane, admin: Client, prefix: str
+    client: KubeClient, admin: Client, prefix: str
 ) -> None:
     name = f"{prefix}a"
     made = await admin.call("POST", NODES, a_node(name))
     uid, version = made["metadata"]["uid"], made["metadata"]["resourceVersion"]
-    client = await KubeClient.connect(str(real_plane.kubeconfig))
     cluster = KubeCluster(client, SystemClock(), backoff=(0.05,))
     with pytest.raises(Conflict):
         await cluster.label_node(name, "another-uid", {"cloud.google.com/x": "y"})
@@ -138,4 +157,3 @@ async def test_a_node_is_changed_and_deleted_only_as_the_one_that_was_seen(
     await cluster.delete_node(name, uid, "")
     await cluster.delete_node(name, uid, "")
     assert await admin.find(f"{NODES}/{name}") is None
-    await client.close()
