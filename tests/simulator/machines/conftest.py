@@ -10,7 +10,7 @@ from simulator.metadata.server import MetadataServer
 from tests.needs import need_machines
 from tests.simulator.metadata.machines import Calls, Faults, Machines
 
-#: No test of these folders asks them for anything.
+#: No test of this folder asks them for anything.
 NOTHING = Path("/bin/true")
 #: Where nobody listens.
 NOWHERE = ("127.0.0.1", 9)
