@@ -35,3 +35,15 @@ def binary(name: str, environment: Mapping[str, str] = os.environ) -> Path:
         f"{name} is not in {cache_folder(environment)}: run `make control-plane` in a checkout of the repository "
         "(it builds Kubernetes once; it needs Go)"
     )
+
+
+def refuse_other_minor(api_server: str) -> None:
+    """Raise MissingBinaryError where KUBEBUILDER_ASSETS brought an API server of another minor version (`v1.34.1`).
+
+    The controllers beside it may not be newer, and kubeadm's configuration is for its own version.
+    """
+    if api_server.lstrip("v").split(".")[:2] != KUBERNETES.split(".")[:2]:
+        raise MissingBinaryError(
+            f"the kube-apiserver in KUBEBUILDER_ASSETS is {api_server}, everything else here is v{KUBERNETES}: "
+            "unset KUBEBUILDER_ASSETS and run `make control-plane`, or point it at binaries of that minor version"
+        )

@@ -20,7 +20,7 @@ import yaml
 from simulator import children
 from simulator.children import Child, ChildError
 from simulator.controlplane import kubeadm, programs
-from simulator.controlplane.binaries import binary
+from simulator.controlplane.binaries import binary, refuse_other_minor
 from simulator.controlplane.client import Client, RefusedError, client
 from simulator.controlplane.objects import apply, list_custom_resources
 from simulator.controlplane.place import Place, reserved_ports
@@ -114,6 +114,7 @@ class _Start:
             client(place.url, ssl.create_default_context(cadata=authority), self._admin_token)
         )
         await self._until("the API server", lambda: admin.text("/readyz"))
+        refuse_other_minor((await admin.call("GET", "/version"))["gitVersion"])
         for manifest in self._settings.manifests:
             await apply(admin, manifest)
         await self._launch(programs.kube_controller_manager(place))

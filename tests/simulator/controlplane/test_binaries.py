@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from simulator.controlplane.binaries import ETCD, KUBERNETES, MissingBinaryError, binary, cache_folder
+from simulator.controlplane.binaries import (
+    ETCD,
+    KUBERNETES,
+    MissingBinaryError,
+    binary,
+    cache_folder,
+    refuse_other_minor,
+)
 
 MODULE = Path(__file__).parents[2] / "controlplane" / "go.mod"
 
@@ -41,3 +48,9 @@ def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "tpu-node-group").mkdir()
     with pytest.raises(MissingBinaryError, match=r"kubeadm is not in .*: run `make control-plane`"):
         binary("kubeadm", {"XDG_CACHE_HOME": str(tmp_path)})
+
+
+def test_an_api_server_of_another_minor_version_is_refused_and_one_of_another_patch_is_not() -> None:
+    refuse_other_minor("v1.36.0")
+    with pytest.raises(MissingBinaryError, match=r"the kube-apiserver in KUBEBUILDER_ASSETS is v1\.34\.1, "):
+        refuse_other_minor("v1.34.1")
