@@ -85,7 +85,8 @@ async def test_a_watch_that_allows_bookmarks_is_told_how_far_it_is_before_it_end
     version = (await api.get(widgets(namespace))).body["metadata"]["resourceVersion"]
     query = {"resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": 4}
     events = [event async for event in api.watch(widgets(namespace), **query)]
-    assert [item["type"] for item in events] == ["BOOKMARK"]
+    # A real server may send another one before it ends the watch.
+    assert {item["type"] for item in events} == {"BOOKMARK"}
     assert events[0]["object"]["kind"] == "Widget"
     assert set(events[0]["object"]) <= {"kind", "apiVersion", "metadata"} | {"spec"}
     assert int(events[0]["object"]["metadata"]["resourceVersion"]) >= int(version)
