@@ -44,7 +44,7 @@ async def test_b22_a_dead_holders_record_stops_the_operator_no_longer_than_it_li
         assert [method for method in called if "peering" in method] == []
 
 
-@pytest.mark.timeout(480)  # twenty starts of a process
+@pytest.mark.timeout(900)  # twenty starts of a process, and twenty breaks of each watch
 async def test_b23_restarts_and_broken_watches_of_a_ready_group_write_nothing(tmp_path: Path) -> None:
     """https://github.com/zalando-incubator/kopf/issues/223."""
     async with bench(tmp_path, *HURRY) as world:
