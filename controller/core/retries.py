@@ -1,6 +1,6 @@
 """What must be looked at again because it failed, and when at the earliest."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from controller.core.actions import (
@@ -32,10 +32,14 @@ def is_settled(outcome: Outcome) -> bool:
     )
 
 
-def retry_wake(outcomes: Sequence[Outcome], now: datetime) -> Wake | None:
-    """A look at just what failed: at the VMs by name, at the resource, or at what is in memory anyway."""
+def retry_wake(outcomes: Sequence[Outcome], unread: Iterable[str], now: datetime) -> Wake | None:
+    """A look at just what failed: at the VMs by name, at the resource, or at what is in memory anyway.
+
+    `unread`: the names of the VMs that could not be read.
+    """
     cause = Cause("retry", now)
-    scope, instances = Scope.NONE, {}
+    instances = dict.fromkeys(unread, cause)
+    scope = Scope.INSTANCES if instances else Scope.NONE
     failed = [outcome.action for outcome in outcomes if outcome.failure is not None]
     for action in failed:
         if isinstance(action, _INSTANCE_ACTIONS):
@@ -47,7 +51,7 @@ def retry_wake(outcomes: Sequence[Outcome], now: datetime) -> Wake | None:
             scope |= Scope.NODES
         else:
             scope |= Scope.SPEC
-    return Wake(scope, cause, instances) if failed else None
+    return Wake(scope, cause, instances) if failed or instances else None
 
 
 def retry_after(failures: Sequence[Failure], attempts: int, policy: Policy) -> timedelta:

@@ -88,6 +88,9 @@ class GroupLook:
         fresh = group_status(
             snapshot, outcomes, now, events=self._events(current.spec.project), last_event=memory.last_event
         )
+        unread = next(iter(memory.unread.values()), None)
+        if unread is not None and lasts(memory.failures + 1, unread):
+            fresh = failed_status(current, fresh, unread, now)
         await self._write(key, current, fresh, now)
         for state in snapshot.states(now):
             if state.phase is Phase.READY and state.host.instance is not None:
@@ -133,13 +136,14 @@ class GroupLook:
     ) -> Next:
         memory = self._env.knowledge.memory(key)
         failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
+        failures.extend(memory.unread.values())
         memory.failures = memory.failures + 1 if failures else 0
         progressed = any(isinstance(o.action, SetFinalizers) and o.failure is None for o in outcomes)
         again = Wake(Scope.SPEC, wake.cause, dict(wake.instances)) if progressed or not complete else None
         details = (Recheck(memory.details_due, "details", Scope.NONE),) if memory.details_due else ()
         return Next(
             rechecks=(*rechecks, *details, resync_recheck(self._env, key, wake, deaf=self._is_deaf(key))),
-            retry=retry_wake(outcomes, now),
+            retry=retry_wake(outcomes, memory.unread, now),
             retry_after=retry_after(failures, memory.failures, self._env.policy).total_seconds(),
             again=again,
         )

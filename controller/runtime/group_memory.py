@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from controller.api.constants import KEY_JOIN_TOKEN
+from controller.core.failures import Failure
 from controller.core.hosts import Hint, Inventory
 from controller.core.model import Cause
 from controller.core.moving import on_their_way
@@ -42,6 +43,8 @@ class GroupMemory:
     instances: dict[str, Instance] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
     members: dict[str, ManagedInstance] = field(default_factory=dict)
+    #: VMs that the last look was to read and could not, with what was in the way. They stay as they were known.
+    unread: dict[str, Failure] = field(default_factory=dict)
     #: Names in the MIG's list that have no VM yet.
     awaited: frozenset[str] = frozenset()
     errors: tuple[OperationError, ...] = ()
@@ -199,7 +202,7 @@ class GroupMemory:
     def reset(self, known_names: Iterable[str]) -> None:
         """There is no MIG (any more), so there are no VMs."""
         self.absent = {*known_names, *self.instances, *self.members}
-        self.instances, self.members, self.injections, self.counts = {}, {}, {}, {}
+        self.instances, self.members, self.injections, self.counts, self.unread = {}, {}, {}, {}, {}
         self.awaited = frozenset()
         self.errors, self.quiet_looks, self.waiting, self.filled = (), 0, 0, True
 

@@ -7,7 +7,7 @@ list when they are many.
 import asyncio
 from collections.abc import Iterable
 
-from controller.core.failures import Gone, Retry
+from controller.core.failures import Failure, Gone, Retry
 from controller.core.model import Scope, Wake
 from controller.core.moving import on_their_way
 from controller.core.observed import ManagedInstance, ResourceRef, ResourceView
@@ -48,6 +48,7 @@ class VmReader:
                 self._count_drift(ref, memory, at_rest=at_rest)
             named |= memory.changed() - memory.take_new_rows(ref, known, self._env.clock.now())
         named -= told
+        memory.unread = {}
         if len(named) > _FEW:
             began = memory.sequence
             listed = await self._env.cloud.list_instances(ref.project, ref.location, f"{ref.name}-")
@@ -55,6 +56,7 @@ class VmReader:
             named = set(memory.instances)
         elif named:
             await self._some(ref, memory, named)
+            named -= memory.unread.keys()
         memory.filled = True
         await self._settle_injections(ref, memory, named, wake)
         if _must_list_members(memory, named, wake):
@@ -100,19 +102,24 @@ class VmReader:
             raise Retry(f"{gone.message} The group itself is there: it is asked again.", gone.code) from gone
 
     async def _some(self, ref: ResourceRef, memory: GroupMemory, names: Iterable[str]) -> None:
+        """Read each by itself. One that cannot be read holds up no other: it stays as it was known, and is read again.
+
+        Before the first fill there is nothing to stay as: then its failure is raised.
+        """
         ordered = sorted(names)
         began = memory.sequence
         views = await asyncio.gather(
             *(self._env.cloud.get_instance(ref.project, ref.location, name) for name in ordered), return_exceptions=True
         )
-        failures: list[BaseException] = []
         for name, view in zip(ordered, views, strict=True):
-            if isinstance(view, BaseException):
-                failures.append(view)
+            if isinstance(view, Failure):
+                memory.unread[name] = view
+            elif isinstance(view, BaseException):
+                raise view
             else:
                 memory.take(name, view, began)
-        if failures:
-            raise failures[0]
+        if memory.unread and not memory.filled:
+            raise next(iter(memory.unread.values()))
 
     async def _settle_injections(self, ref: ResourceRef, memory: GroupMemory, names: Iterable[str], wake: Wake) -> None:
         """An accepted injection that a read does not show: its operation tells whether it is late or has failed."""

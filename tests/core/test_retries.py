@@ -55,16 +55,20 @@ VM_WAKE = Wake(Scope.INSTANCES, CAUSE, {vm(): CAUSE})
     ids=lambda value: type(value).__name__ if not isinstance(value, Wake) else str(value.scope),
 )
 def test_a_failed_action_is_looked_at_where_it_shows(action: Action, wake: Wake) -> None:
-    assert retry_wake([Outcome(action, failure=TIMEOUT)], NOW) == wake
+    assert retry_wake([Outcome(action, failure=TIMEOUT)], (), NOW) == wake
 
 
 def test_what_did_not_fail_is_not_looked_at_again() -> None:
     outcomes = [Outcome(MintToken(VM)), Outcome(DeleteResource(REF, "r"), failure=TIMEOUT)]
-    assert retry_wake(outcomes, NOW) == Wake(Scope.MIG, CAUSE)
+    assert retry_wake(outcomes, (), NOW) == Wake(Scope.MIG, CAUSE)
 
 
 def test_a_look_without_a_failure_asks_for_no_retry() -> None:
-    assert retry_wake([Outcome(MintToken(VM))], NOW) is None
+    assert retry_wake([Outcome(MintToken(VM))], (), NOW) is None
+
+
+def test_a_vm_that_could_not_be_read_is_looked_at_by_its_name() -> None:
+    assert retry_wake([Outcome(MintToken(VM))], [VM.name], NOW) == VM_WAKE
 
 
 @pytest.mark.parametrize(

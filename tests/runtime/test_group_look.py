@@ -361,6 +361,41 @@ async def test_a_name_that_an_event_made_up_is_not_kept() -> None:
     assert (life.reads, life.env.knowledge.memory(GROUP_KEY).absent) == (["get_instance"], set())
 
 
+async def test_a_vm_that_cannot_be_read_holds_up_no_other() -> None:
+    life = Life()
+    await life.look(wake(Scope.ALL))
+    life.vm_is("aaaa", "1001")
+    life.vm_is("bbbb", "1002")
+    life.cloud.fail("get_instance", Retry("the backend of this VM is away", "503"))
+    following = await life.look(wake(Scope.INSTANCES, vm("aaaa"), vm("bbbb")))
+    assert life.cloud.written.keys() == {vm("bbbb")}
+    assert following.retry == wake(Scope.INSTANCES, vm("aaaa"), kind="retry")
+    await life.look(following.retry)
+    assert life.cloud.written.keys() == {vm("aaaa"), vm("bbbb")}
+
+
+async def test_a_vm_that_cannot_be_read_again_and_again_is_told_in_the_status() -> None:
+    life = await begun()
+    told = []
+    for _ in range(3):
+        life.cloud.fail("get_instance", Retry("the backend of this VM is away", "503"))
+        await life.look(wake(Scope.INSTANCES, vm("aaaa"), vm("bbbb")))
+        told.append(life.ready)
+    waiting = ("False", "AwaitingNodeJoin")
+    assert told == [waiting, waiting, ("Unknown", "ReconcileError")]
+    await life.look(wake(Scope.INSTANCES, vm("aaaa")))
+    assert life.ready == waiting
+
+
+async def test_before_the_first_fill_a_vm_that_cannot_be_read_is_no_vm_that_is_not_there() -> None:
+    life = Life()
+    life.vm_is("aaaa", "1001")
+    life.vm_is("bbbb", "1002")
+    life.cloud.fail("get_instance", Retry("the backend of this VM is away", "503"))
+    with pytest.raises(Retry, match="away"):
+        await life.look(wake(Scope.INSTANCES, vm("aaaa"), vm("bbbb")))
+
+
 async def test_a_mig_that_was_read_is_told_to_its_child() -> None:
     life = await ready_life()
     life.posts.clear()

@@ -150,7 +150,7 @@ def _entry(**changes: Any) -> bytes:
 MESSAGES: Final[tuple[tuple[bytes, str], ...]] = (
     (b"no JSON at all", "not JSON"),
     (b"\xff\xfe\x00", "not UTF-8"),
-    (b"[" * 50_000, "nested too deeply"),
+    (b'{"a":' * 50_000, "nested too deeply"),
     (b"7", "not a JSON object"),
     (_entry(logName=None), "no logName"),
     (_entry(timestamp="yesterday"), "no timestamp"),
