@@ -428,8 +428,3 @@ def make_template_view(**fields: Any) -> TemplateView:
         has_scheduling=True,
     )
     return replace(good, **fields)
-
-
-def make_error(code: str = "QUOTA_EXCEEDED", message: str = "Quota exceeded.") -> OperationError:
-    """An operation's error."""
-    return OperationError(code, message)

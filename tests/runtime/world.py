@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from controller.core.failures import Gone
-from controller.core.model import Cause, Key, Kind, Scope, Wake
+from controller.core.model import Cause, Key, Kind
 from controller.core.observed import (
     Instance,
     ManagedInstance,
@@ -238,12 +238,6 @@ class World:
 
 
 CAUSE: Final = Cause("test", BEGINNING)
-
-
-def make_wake(*names: str, scope: Scope = Scope.INSTANCES, kind: str = "test") -> Wake:
-    """A wake for these instances."""
-    cause = Cause(kind, BEGINNING)
-    return Wake(scope, cause, dict.fromkeys(names, cause))
 
 
 def make_pass(instances: Mapping[str, Cause] | None = None) -> Pass:
