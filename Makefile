@@ -18,7 +18,7 @@ PLANE := controlplane
 TERRAFORM := terraform
 
 .PHONY: help env demo test test-slow test-faults sweep control-plane test-control-plane fuzz bench \
-	terraform-tools test-terraform check docs docs-check docs-kubectl crds lock clean
+	terraform-tools test-terraform mutants-terraform plans check docs docs-check docs-doctor docs-kubectl crds lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -85,11 +85,9 @@ docs: $(READY) ## Write the pages that are made from code
 docs-doctor: $(READY) ## Write the transcripts in docs/doctor.md
 	@$(BIN)/python -m tests.docs.doctor_output
 
-.PHONY: mutants-terraform
 mutants-terraform: $(READY) terraform-tools ## Take each relation out in turn; name the test that fails for it
 	@$(BIN)/python -m tests.terraform.mutants $(ARGS)
 
-.PHONY: plans
 plans: $(READY) terraform-tools ## Write the examples' plans into tests/data/terraform
 	@$(BIN)/python -m tests.terraform.plans
 
