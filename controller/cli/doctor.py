@@ -38,15 +38,13 @@ def command(
     settings = settings_of(flags, config, from_terraform)
     if probe == settings.subscription:
         raise CommandError("--probe is the operator's own subscription: doctor would take its messages; name another")
-    from rich.console import Console  # noqa: PLC0415 - only when called
-
     from controller.doctor.examine import examine  # noqa: PLC0415 - imports Google's clients: seconds
     from controller.doctor.findings import well  # noqa: PLC0415
-    from controller.doctor.show import show  # noqa: PLC0415
+    from controller.doctor.show import show, stdout_console  # noqa: PLC0415
 
     findings = asyncio.run(examine(settings, timeout=timeout, probe=probe))
     if json:
         typer.echo(json_text.dumps({"ok": well(findings), "checks": [each.shown() for each in findings]}, indent=2))
     else:
-        show(findings, Console(highlight=False))
+        show(findings, stdout_console())
     return 0 if well(findings) else FAILED

@@ -1,5 +1,7 @@
 """The findings for people: one line each, what to do below it, and a count at the end."""
 
+import os
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -11,6 +13,15 @@ from rich.text import Text
 from controller.doctor.findings import Finding, Status
 
 _STYLES: Final = {Status.OK: "green", Status.WARNING: "yellow", Status.FAILED: "bold red", Status.SKIPPED: "dim"}
+
+#: Wider than any message.
+_UNFOLDED: Final = 10_000
+
+
+def stdout_console() -> Console:
+    """Folds at the terminal's width, or at COLUMNS. In a pipe a message stays one line: names in it are to be found."""
+    folded = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return Console(highlight=False, width=None if folded else _UNFOLDED)
 
 
 def show(findings: Sequence[Finding], console: Console) -> None:

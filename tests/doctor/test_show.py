@@ -2,10 +2,11 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
 from controller.doctor.findings import Finding, failed, ok, skipped, warning, well
-from controller.doctor.show import show
+from controller.doctor.show import show, stdout_console
 
 LONG = "gcloud pubsub topics add-iam-policy-binding " + "x" * 100
 FINDINGS = (
@@ -31,6 +32,16 @@ def test_each_check_has_a_row_and_its_mend_a_line_that_is_not_cut() -> None:
         "",
         "1 ok, 1 warning, 1 failed, 1 skipped",
     ]
+
+
+def test_a_message_in_a_pipe_stays_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    topic = "projects/my-gcp-project/topics/tpu-node-group-events"
+    message = f"nobody may publish to {topic}: nothing is exported, unless the project grants it, unseen from here"
+    show([Finding("sink-writer", "Log sink may publish", warning(message, LONG))], stdout_console())
+    assert capsys.readouterr().out == f"warning  Log sink may publish  {message}\n  mend: {LONG}\n\n1 warning\n"
 
 
 def test_only_what_failed_is_not_well() -> None:
