@@ -49,7 +49,7 @@ test-slow: $(READY) ## Run the others: long ones, and those that need kubectl, J
 test-faults: $(READY) ## Fail, lose and delay calls and events in whole lives (minutes)
 	@$(BIN)/python -m pytest -q -m "faults and not $(PLANE)" $(ARGS)
 
-sweep: $(READY) ## Lose, double, delay, swap each event of whole lives, and kill at each (minutes); says what it ran
+sweep: $(READY) ## Lose, double, delay, swap each event of whole lives, kill at each (minutes)
 	@$(BIN)/python -m pytest -q -s -m sweep tests/sweep $(ARGS)
 
 control-plane: ## Build Kubernetes itself for the tests, into a cache (five minutes once; needs Go 1.26)
@@ -94,7 +94,7 @@ plans: $(READY) terraform-tools ## Write the examples' plans into tests/data/ter
 docs-kubectl: $(READY) control-plane ## Write the transcript in docs/kubectl.md anew, on a real control plane
 	@WRITE_DOCS=1 $(BIN)/python -m pytest -q tests/docs/test_kubectl.py
 
-docs-check: $(READY) ## Run the README's transcript again and compare (times masked)
+docs-check: $(READY) ## Run what README and docs show again and compare (times masked)
 	@$(BIN)/python -m pytest -q tests/docs $(ARGS)
 
 crds: $(READY) ## Write deploy/crds from the models

@@ -19,7 +19,7 @@ def command(
         str, typer.Option(metavar="NAME", help="Of outputs for several clusters, whose.", show_default=False)
     ] = "",
 ) -> int:
-    """Print the settings that follow from Terraform's outputs, for deploy/settings.env."""
+    """Print Terraform's outputs as lines for deploy/settings.env."""
     try:
         _, settings = operator_settings(from_terraform, cluster_name)
         # As `run` would read them: what is wrong is said here and not in the cluster.
