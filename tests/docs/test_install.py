@@ -17,21 +17,21 @@ from tests.scenarios.harness import Bench, bench, clean_environment
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs/install.md").read_text(encoding="utf-8")
-FENCE: Final = re.compile(r"^```(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)
+FENCE: Final = re.compile(r"^```(.*\n.*)\n((?:.*\n)*?)^```$", re.MULTILINE)
 
 
 def blocks() -> list[tuple[str, str]]:
-    """(what stands behind the fence, text)"""
+    """(what stands behind the fence and in the first line, text)"""
     return [(head.strip(), text) for head, text in FENCE.findall(PAGE)]
 
 
 def runnable() -> str:
     """All that is runnable, as one script."""
-    return "\n".join(text for head, text in blocks() if head == "sh runnable")
+    return "\n".join(text for head, text in blocks() if head == "sh\n# runnable")
 
 
 def test_every_block_says_who_can_run_it() -> None:
-    assert {head for head, _ in blocks()} == {"sh runnable", "sh needs-gcp"}
+    assert {head for head, _ in blocks()} == {"sh\n# runnable", "sh\n# needs-gcp"}
 
 
 async def _shell(script: str, folder: Path, environment: dict[str, str]) -> tuple[int, str]:
