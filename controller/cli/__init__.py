@@ -1,15 +1,13 @@
 """The command line: `tpu-node-group`, and `kubectl-tpu`, which is the same program.
 
 Parses, hands over, and turns every failure into one line and an exit code: 0 done, 1 failed, 2 wrong usage or input,
-130 interrupted. A command imports its machinery when it is called: help and errors answer at once. Nothing but the
-standard library is imported here, so that Ctrl-C in the first moments is met by `main` and not by a traceback.
+130 interrupted. A command imports its machinery when it is called: help and errors answer at once. Next to nothing is
+imported here, so that Ctrl-C in the first moments is met by `main` and not by a traceback.
 """
 
 import os
 import sys
 import threading
-
-from controller.cli.errors import INTERRUPTED
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -30,4 +28,6 @@ def execute(arguments: list[str]) -> int:
 
         return program.execute(arguments)
     except KeyboardInterrupt:
+        from controller.cli.errors import INTERRUPTED  # noqa: PLC0415 - its imports can be interrupted too
+
         return INTERRUPTED

@@ -16,6 +16,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reas
 
 #: Marks the processes of one test, through their environment, which children inherit.
 MARK = "TEST_OF_SIGNALS"
+#: Runs the demo and says when `main` has begun: it imports this module within its `try`.
+TELLING = """
+import sys
+
+def tell(event, found):
+    if event == "import" and found[0] == "controller.cli.program":
+        print("in main", flush=True)
+
+sys.addaudithook(tell)
+from controller.cli import main
+main(["demo"])
+"""
 
 
 def marked(mark: str) -> list[int]:
@@ -127,19 +139,23 @@ def test_an_early_ctrl_c_leaves_no_file_and_no_traceback(
     seconds: float, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     mark = request.node.name
-    process = subprocess.Popen(
-        [sys.executable, "-m", "controller.cli", "demo"],
-        stdout=subprocess.DEVNULL,
+    with subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-c", TELLING],
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, MARK: mark, "TMPDIR": str(tmp_path)},
-    )
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(timeout=seconds)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=10)
-    # Before Python itself listens, the signal ends the process; to a shell both are 130.
-    assert process.returncode in {128 + signal.SIGINT, -signal.SIGINT}
+    ) as process:
+        try:
+            # What a Ctrl-C meets before is Python as it starts, and no program can answer for that.
+            read_until(process, "in main")
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=seconds)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    assert process.returncode == 128 + signal.SIGINT
     assert said == ""
     assert marked(mark) == []
     assert list(tmp_path.iterdir()) == []
