@@ -115,6 +115,8 @@ def _read(path: Path) -> dict[str, Any]:
         raise SettingsError([f"{path}: the settings file is not UTF-8 text"]) from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError([f"{path}: the settings file is not TOML: {error}"]) from None
+    except RecursionError:
+        raise SettingsError([f"{path}: the settings file is nested too deeply"]) from None
 
 
 def _put_out(path: Path, cluster: str) -> tuple[dict[str, Any], dict[str, str]]:

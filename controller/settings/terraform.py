@@ -34,7 +34,7 @@ def _clusters(path: Path) -> Mapping[str, Mapping[str, Any]]:
         outputs = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise OutputError(f"{path}: cannot read Terraform's outputs: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OutputError(f"{path}: Terraform's outputs are not JSON: {_HOW}") from error
     output = outputs.get(OUTPUT) if isinstance(outputs, dict) else None
     if not isinstance(output, dict) or "value" not in output:

@@ -291,6 +291,7 @@ def test_a_cluster_that_terraform_does_not_know_is_refused_with_those_that_it_do
     [
         (None, "cannot read Terraform's outputs: No such file"),
         ("{", "Terraform's outputs are not JSON: write the file by"),
+        ("[" * 100_000, "Terraform's outputs are not JSON: write the file by"),
     ],
 )
 def test_a_file_of_outputs_that_cannot_be_read_is_named(text: str | None, why: str, tmp_path: Path) -> None:
@@ -300,3 +301,10 @@ def test_a_file_of_outputs_that_cannot_be_read_is_named(text: str | None, why: s
     with pytest.raises(SettingsError) as refused:
         load({}, {}, terraform=path)
     assert refused.value.problems[0].startswith(f"{path}: {why}")
+
+
+def test_a_settings_file_nested_without_end_is_refused(tmp_path: Path) -> None:
+    file = written(tmp_path, "retry_first = " + "[" * 100_000)
+    with pytest.raises(SettingsError) as refused:
+        load({}, {}, file)
+    assert refused.value.problems == [f"{file}: the settings file is nested too deeply"]
