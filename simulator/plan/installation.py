@@ -11,7 +11,7 @@ from typing import Final
 
 from simulator.plan.grants import AGENT, Grants
 from simulator.plan.references import sources
-from simulator.plan.resources import Plan, PlanError, Resource
+from simulator.plan.resources import Plan, PlanError, Resource, understood
 from simulator.pubsub.subscription import DeadLetterPolicy, RetryPolicy, SubscriptionConfig
 
 __all__ = ["CLUSTER_LABEL", "Installation", "PlannedSink", "installation"]
@@ -80,7 +80,8 @@ class Installation:
 
 def installation(plan: Plan, cluster: str = "") -> Installation:
     """Read it. `cluster` chooses where there are several. Raises PlanError."""
-    return _Reading(plan, cluster).installation()
+    with understood():
+        return _Reading(plan, cluster).installation()
 
 
 class _Reading:
@@ -109,7 +110,7 @@ class _Reading:
             node_service_account=self._email(self._grants.attached(operator)),
             permissions=self._grants.permissions(operator),
             act_as=operator in self._grants.acting(),
-            services=frozenset(str(each.values["service"]) for each in self._plan.of_type("google_project_service")),
+            services=frozenset(each.known("service") for each in self._plan.of_type("google_project_service")),
         )
 
     def _subscription(self, cluster: str) -> Resource:
@@ -165,7 +166,7 @@ class _Reading:
             "google_logging_organization_sink": f"organizations/{values.get('org_id')}",
         }
         return PlannedSink(
-            f"{parent[sink.type]}/sinks/{values['name']}",
+            f"{parent[sink.type]}/sinks/{sink.known('name')}",
             project if of_project else "",
             str(values.get("filter") or ""),
             bool(values.get("disabled")) or not (of_project or values.get("include_children")),
@@ -193,7 +194,7 @@ class _Reading:
 
     def _email(self, accounts: frozenset[str]) -> str:
         found = [each for each in self._plan.of_type("google_service_account") if each.address in accounts]
-        return f"{found[0].values['account_id']}@{found[0].values['project']}.iam.gserviceaccount.com" if found else ""
+        return f"{found[0].known('account_id')}@{found[0].known('project')}.iam.gserviceaccount.com" if found else ""
 
     def _nodes(self, operator: str) -> frozenset[str]:
         """The service accounts that the operator attaches to VMs; where it may none, all but operators."""
@@ -207,7 +208,7 @@ def path_of(resource: Resource) -> str:
     project = resource.values.get("project")
     if not project:
         raise PlanError(f"{resource.address} names no project: the plan must, for the world has no default one")
-    return f"projects/{project}/{collection}/{resource.values['name']}"
+    return f"projects/{project}/{collection}/{resource.known('name')}"
 
 
 def _labels(resource: Resource) -> Mapping[str, str]:

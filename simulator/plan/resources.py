@@ -8,13 +8,14 @@ https://developer.hashicorp.com/terraform/internals/json-format
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from simulator.seams import Json
 
-__all__ = ["Module", "Plan", "PlanError", "Resource", "read_plan"]
+__all__ = ["Module", "Plan", "PlanError", "Resource", "read_plan", "understood"]
 
 #: `module.name`, `module.name["key"]`, `module.name[0]` and further ones, before a resource's own address.
 _STEP: Final = re.compile(r'module\.(?P<name>[\w-]+)(?:\[(?P<key>"[^"]*"|\d+)\])?(?:\.|$)')
@@ -51,6 +52,13 @@ class Resource:
     expressions: Json
     #: What for_each or count refers to; empty without.
     repeated: Json
+
+    def known(self, argument: str) -> str:
+        """An argument without which nothing can be made of the resource. Raises PlanError where apply will tell it."""
+        value = self.values.get(argument)
+        if not isinstance(value, str):
+            raise PlanError(f"{self.address}: the plan does not say its {argument}, which must be known before apply")
+        return value
 
 
 class Plan:
@@ -103,13 +111,25 @@ def read_plan(path: Path) -> Plan:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise PlanError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PlanError(f"{path} is not JSON{_HOW}") from error
     if not isinstance(document, dict) or not {"planned_values", "configuration"} <= document.keys():
         raise PlanError(f"{path} is no plan{_HOW}")
     if not _FORMAT.fullmatch(str(document.get("format_version"))):
         raise PlanError(f"{path} has the format {document.get('format_version')}; 1.x is known here{_HOW}")
-    return Plan(document)
+    with understood():
+        return Plan(document)
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Whoever reads a document that is no plan in there, though it looked like one, raises PlanError."""
+    try:
+        yield
+    except PlanError:
+        raise
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise PlanError(f"the plan is not as Terraform writes it ({type(error).__name__}: {error}){_HOW}") from error
 
 
 _HOW: Final = ": make one by terraform plan -out=planned && terraform show -json planned > plan.json"

@@ -1,5 +1,8 @@
 """What is in a plan is in the world, and what is missing there is missing here."""
 
+import json
+import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -210,3 +213,55 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_plan_is_read_from_its_file(tmp_path: Path) -> None:
     assert installation(read_plan(written(kept(), tmp_path))) == COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("address", "argument"),
+    [
+        (f"{_PIPELINE}.google_pubsub_topic.events", "name"),
+        (f'{_PIPELINE}.google_pubsub_subscription.cluster["default"]', "name"),
+        (f"{_PIPELINE}.google_logging_project_sink.events[0]", "name"),
+        ("module.node_identity.google_service_account.node", "account_id"),
+    ],
+)
+def test_a_name_that_apply_will_tell_is_asked_for(address: str, argument: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        read(edited(kept(), address, **{argument: None}))
+    assert str(refused.value) == (f"{address}: the plan does not say its {argument}, which must be known before apply")
+
+
+def test_a_plan_with_anything_in_the_wrong_place_is_read_or_refused(tmp_path: Path) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")  # noqa: T201 - to repeat it
+    draw = random.Random(seed)
+    text = json.dumps({part: kept()[part] for part in ("format_version", "planned_values", "configuration")})
+    places = [place for place in _places(json.loads(text)) if len(place) > 1]
+    refused = 0
+    for place in draw.sample(places, 60):
+        plan = json.loads(text)
+        _put(plan, place, draw.choice([None, "x", 5, [], {}, ["x"], {"a": 1}, [None]]))
+        try:
+            installation(read_plan(written(plan, tmp_path)))
+        except PlanError:
+            refused += 1
+    assert refused > 0
+
+
+def test_a_plan_nested_without_end_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p").write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(PlanError, match="is not JSON"):
+        read_plan(tmp_path / "p")
+
+
+def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield above
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, below in inner:
+        yield from _places(below, (*above, step))
+
+
+def _put(value: Any, place: tuple[Any, ...], what: Any) -> None:
+    *above, last = place
+    for step in above:
+        value = value[step]
+    value[last] = what
