@@ -1,6 +1,5 @@
 """Checks of Google Cloud beside the event path: credentials, APIs, permissions, and the metadata of VMs."""
 
-import asyncio
 from typing import Final
 
 import google.auth
@@ -13,6 +12,7 @@ from controller.doctor.events import unanswered
 from controller.doctor.expected import permissions
 from controller.doctor.findings import Verdict, failed, ok, skipped, warning
 from controller.doctor.installation import Installation
+from controller.doctor.left import in_thread
 from controller.doctor.unread import UnreadError
 
 #: What the operator calls, and what doctor asks them with.
@@ -32,7 +32,7 @@ async def credentials(installation: Installation) -> Verdict:
     if all(stand_ins):
         return skipped("every endpoint is a stand-in, which asks for none")
     try:
-        return ok(await asyncio.to_thread(_refreshed))
+        return ok(await in_thread(_refreshed))
     except GoogleAuthError as error:
         return failed(
             f"no token: {error}".splitlines()[0].rstrip("."),

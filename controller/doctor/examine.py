@@ -70,3 +70,9 @@ async def _checked(check: Check, installation: Installation, deadline: float) ->
         return skipped(f"{unread.what} could not be read")
     except TimeoutError:
         return failed(f"no answer within {deadline:g} s", "see the checks of credentials, APIs and network")
+    except Exception as error:  # noqa: BLE001 - whoever answers is not ours, and what the others found must be said
+        # The type alone: a text may quote what was answered.
+        return failed(
+            f"what was answered cannot be understood ({type(error).__name__})",
+            "see that each endpoint of the settings, and each proxy on the way, leads to the API that is meant",
+        )

@@ -25,6 +25,7 @@ from google.pubsub_v1.services.subscriber import SubscriberAsyncClient
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcAsyncIOTransport
 
 from controller.api.base import Json
+from controller.doctor.left import in_thread
 from controller.doctor.unread import UnreadError
 from controller.settings import Settings
 from sinks.audit.entries import to_message
@@ -105,7 +106,7 @@ class GoogleReader:
         if self._apis:
             return ""
         try:
-            credentials, _ = await asyncio.to_thread(google.auth.default, scopes=[_SCOPE])
+            credentials, _ = await in_thread(lambda: google.auth.default(scopes=[_SCOPE]))
         except GoogleAuthError:
             return ""
         named = str(getattr(credentials, "service_account_email", "") or "")
@@ -149,7 +150,7 @@ class GoogleReader:
     async def _get(self, url: str, what: str, body: Json | None = None) -> Json:
         try:
             async with asyncio.timeout(self._timeout):
-                return await asyncio.to_thread(self._exchange, url, what, body)
+                return await in_thread(lambda: self._exchange(url, what, body))
         except GoogleAuthError as error:
             raise UnreadError(what, str(error), 401) from error
         except (requests.RequestException, TimeoutError, OSError) as error:
