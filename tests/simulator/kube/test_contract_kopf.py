@@ -1,7 +1,9 @@
 """kopf's low-level handlers on any API server: an index, every event, and nothing written by kopf."""
 
 import asyncio
+import gc
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
@@ -32,6 +34,9 @@ class Operator:
     def __exit__(self, *_exception: object) -> None:
         self._stop.set()
         self._thread.join(20)
+        # kopf leaves TLS connections to be collected with its loop. Here and now, so that no other test is blamed.
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+            gc.collect()
 
     def wait_for(self, enough: Callable[[Seen], bool]) -> None:
         with self.changed:
